@@ -1,0 +1,45 @@
+# One function declares a folder of src/: its sources (all *.cc but the tests) and its tests (*_test.cc).
+#
+#   sfumato_module(NAME [DEPS module...] [LIBS library...])
+#
+# makes the object library sfumato_NAME and, with SFUMATO_TESTS, the test program NAME_test.
+# A source named *_avx2.cc, *_avx512.cc, ... is built for that instruction set (see kernel_flags).
+set(SFUMATO_ALL_MODULES "" CACHE INTERNAL "")
+
+# The instruction-set suffixes and their flags. Everything else is built for the x86-64 baseline.
+set(kernel_flags_avx2 -mavx2 -mfma -mf16c)
+set(kernel_flags_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c)
+set(kernel_flags_avx512fp16 ${kernel_flags_avx512} -mavx512fp16 -mavx512bf16)
+set(kernel_flags_amx ${kernel_flags_avx512fp16} -mamx-tile -mamx-bf16 -mamx-int8)
+
+function(sfumato_module name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|benchmark)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    add_library(sfumato_${name} INTERFACE)
+    set(scope INTERFACE)
+  else()
+    add_library(sfumato_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  endif()
+  target_include_directories(sfumato_${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  list(TRANSFORM ARG_DEPS PREPEND sfumato_)
+  target_link_libraries(sfumato_${name} ${scope} ${ARG_DEPS} ${ARG_LIBS})
+  foreach(isa avx2 avx512 avx512fp16 amx)
+    foreach(source ${sources})
+      if(source MATCHES "_${isa}\\.cc$")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${kernel_flags_${isa}}")
+      endif()
+    endforeach()
+  endforeach()
+  set(SFUMATO_ALL_MODULES ${SFUMATO_ALL_MODULES} ${name} CACHE INTERNAL "")
+  if(SFUMATO_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE sfumato_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE SFUMATO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

@@ -1,0 +1,35 @@
+#pragma once
+// The few string helpers that C++20 (gcc 12 has no <format>) leaves out.
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sfumato {
+
+/// str("a", 1, 2.5) == "a12.5"
+template <class... Args>
+std::string str(const Args&... args) {
+  std::ostringstream out;
+  (out << ... << args);
+  return std::move(out).str();
+}
+
+/// join({"a", "b"}, ", ") == "a, b"
+template <class Range>
+std::string join(const Range& items, std::string_view separator) {
+  std::ostringstream out;
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) out << separator;
+    out << item;
+    first = false;
+  }
+  return std::move(out).str();
+}
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string lowercase_ascii(std::string_view text);
+
+}  // namespace sfumato
