@@ -6,7 +6,9 @@
 
 namespace sfumato {
 
-void AlignedDeleter::operator()(void* p) const { std::free(p); }
+void AlignedDeleter::operator()(void* p) const {
+  std::free(p);
+}
 
 void* aligned_alloc_bytes(size_t bytes) {
   constexpr size_t kHuge = size_t{2} << 20;

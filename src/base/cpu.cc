@@ -90,7 +90,9 @@ std::optional<int> cgroup_quota() {
 
 }  // namespace
 
-std::string_view isa_name(Isa isa) { return kIsaNames[static_cast<int>(isa)]; }
+std::string_view isa_name(Isa isa) {
+  return kIsaNames[static_cast<int>(isa)];
+}
 
 std::optional<Isa> parse_isa(std::string_view name) {
   for (Isa isa : kAllIsas)
@@ -103,9 +105,13 @@ Isa machine_isa() {
   return isa;
 }
 
-Isa active_isa() { return active(); }
+Isa active_isa() {
+  return active();
+}
 
-void set_active_isa(Isa isa) { active() = std::min(isa, machine_isa()); }
+void set_active_isa(Isa isa) {
+  active() = std::min(isa, machine_isa());
+}
 
 Result<void> check_isa_environment() {
   const char* limit = std::getenv("SFUMATO_MAX_ISA");

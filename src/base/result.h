@@ -25,9 +25,15 @@ struct Error {
   std::string message;
 };
 
-inline Error usage_error(std::string message) { return {ErrorKind::kUsage, std::move(message)}; }
-inline Error input_error(std::string message) { return {ErrorKind::kBadInput, std::move(message)}; }
-inline Error runtime_error(std::string message) { return {ErrorKind::kRuntime, std::move(message)}; }
+inline Error usage_error(std::string message) {
+  return {ErrorKind::kUsage, std::move(message)};
+}
+inline Error input_error(std::string message) {
+  return {ErrorKind::kBadInput, std::move(message)};
+}
+inline Error runtime_error(std::string message) {
+  return {ErrorKind::kRuntime, std::move(message)};
+}
 
 /// A T or an Error. `TRY(expr)` unwraps or returns the error to the caller.
 template <class T>

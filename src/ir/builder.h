@@ -1,6 +1,7 @@
 #pragma once
 // Appends nodes to a graph; each function checks shapes (a wrong one is a bug: CHECK) and returns the new value.
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/graph.h"
@@ -41,6 +42,7 @@ class Builder {
  private:
   Value append(Op op, std::vector<Value> inputs);
   Graph graph_;
+  std::unordered_map<std::string, int> weights_;
 };
 
 }  // namespace sfumato::ir

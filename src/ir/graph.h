@@ -25,36 +25,71 @@ struct Value {
 
 // ---- Ops. Inputs in the order given; [] marks optional ones.
 
-struct Input { std::string name; };       ///< bound at run time, in the graph's order of inputs
-struct Weight { std::string name; };      ///< bound at compile time to a tensor of the checkpoint
+struct Input {
+  std::string name;
+};  ///< bound at run time, in the graph's order of inputs
+struct Weight {
+  std::string name;
+};  ///< bound at compile time to a tensor of the checkpoint
 
 /// x [B,H,W,Ci], weight [Co,Ci,kh,kw], [bias [Co]] -> [B,Ho,Wo,Co]. Padding is zeros.
-struct Conv2d { int stride = 1; int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0; };
+struct Conv2d {
+  int stride = 1;
+  int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+};
 /// x [...,K], weight [N,K], [bias [N]] -> [...,N]
 struct Linear {};
 /// q [B,S,heads*D], k and v [B,T,heads*D] -> [B,S,heads*D]: softmax(scale q k^T) v for each head.
 /// causal: token i sees tokens 0..i.
-struct Attention { int heads = 1; float scale = 1; bool causal = false; };
+struct Attention {
+  int heads = 1;
+  float scale = 1;
+  bool causal = false;
+};
 
-struct GroupNorm { int groups = 32; float eps = 1e-5f; };  ///< x [B,...,C], gamma [C], beta [C]
-struct LayerNorm { float eps = 1e-5f; };                   ///< x [...,C], gamma [C], beta [C]
+struct GroupNorm {
+  int groups = 32;
+  float eps = 1e-5f;
+};  ///< x [B,...,C], gamma [C], beta [C]
+struct LayerNorm {
+  float eps = 1e-5f;
+};  ///< x [...,C], gamma [C], beta [C]
 
 enum class UnaryKind { kSilu, kGelu, kGeluTanh, kQuickGelu, kRelu, kTanh };
-struct Unary { UnaryKind kind = UnaryKind::kSilu; };       ///< kGelu is exact (erf)
+struct Unary {
+  UnaryKind kind = UnaryKind::kSilu;
+};  ///< kGelu is exact (erf)
 enum class BinaryKind { kAdd, kMul };
-struct Binary { BinaryKind kind = BinaryKind::kAdd; };     ///< b broadcasts to a's shape: extents equal or 1
-struct Scale { float factor = 1; };                        ///< x * factor
-struct Geglu {};                                           ///< x [...,2C] = (a, b) -> a * gelu(b), exact gelu
+struct Binary {
+  BinaryKind kind = BinaryKind::kAdd;
+};  ///< b broadcasts to a's shape: extents equal or 1
+struct Scale {
+  float factor = 1;
+};                ///< x * factor
+struct Geglu {};  ///< x [...,2C] = (a, b) -> a * gelu(b), exact gelu
 
-struct UpsampleNearest { int64_t height = 0, width = 0; }; ///< source index floor(i * in / out)
-struct Concat { int axis = -1; };                          ///< along the last axis
-struct Slice { int axis = 0; int64_t begin = 0, end = 0; };
-struct Reshape { Shape shape; };
+struct UpsampleNearest {
+  int64_t height = 0, width = 0;
+};                 ///< source index floor(i * in / out)
+struct Concat {};  ///< along the last axis (channels)
+struct Slice {
+  int axis = 0;
+  int64_t begin = 0, end = 0;
+};
+struct Reshape {
+  Shape shape;
+};
 
 struct Embedding {};  ///< ids [B,S] I32, table [V,C] -> [B,S,C]
 struct GatherRow {};  ///< x [B,S,C], index [B] I32 -> [B,C]
-/// t [B...] -> [B...,dim]: cos and sin of t * exp(-ln(max_period) i / (dim/2 - shift)); diffusers' get_timestep_embedding.
-struct TimestepEmbedding { int64_t dim = 320; bool flip_sin_to_cos = true; float shift = 0; float max_period = 10000; };
+/// t [B...] -> [B...,dim]: cos and sin of t * exp(-ln(max_period) i / (dim/2 - shift)); diffusers'
+/// get_timestep_embedding.
+struct TimestepEmbedding {
+  int64_t dim = 320;
+  bool flip_sin_to_cos = true;
+  float shift = 0;
+  float max_period = 10000;
+};
 
 using Op = std::variant<Input, Weight, Conv2d, Linear, Attention, GroupNorm, LayerNorm, Unary, Binary, Scale, Geglu,
                         UpsampleNearest, Concat, Slice, Reshape, Embedding, GatherRow, TimestepEmbedding>;

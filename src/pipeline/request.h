@@ -23,33 +23,33 @@ struct Size {
 struct Progress {
   enum class Stage { kText, kEncode, kSample, kDecode };
   Stage stage = Stage::kSample;
-  int batch = 0, batches = 1;   ///< which batch of the request
-  int step = 0, steps = 0;      ///< network passes done and to do, in this batch
+  int batch = 0, batches = 1;       ///< which batch of the request
+  int step = 0, steps = 0;          ///< network passes done and to do, in this batch
   const Tensor* latents = nullptr;  ///< [B,h,w,4] the current denoised estimate while sampling, or null
 };
 /// Return false to stop: generate() then answers with ErrorKind::kCancelled within one step.
 using ProgressFn = std::function<bool(const Progress&)>;
 
 struct Request {
-  std::vector<std::string> prompts = {""};      ///< `images` pictures are made of each
-  std::optional<std::string> negative_prompt;   ///< absent differs from "" on SDXL (zeros, not the encoded "")
-  int images = 1;                               ///< per prompt; picture i has seed + i, over all prompts
-  int batch_size = 0;                           ///< pictures a compiled batch; 0: all, at most 4
-  std::optional<Size> size;                     ///< multiples of 8
-  std::optional<int> steps;                     ///< 1..1000
-  std::optional<float> guidance;                ///< <= 1: no guidance, the unconditional half is skipped
-  float guidance_rescale = 0;                   ///< 0..1 (Lin et al. 2023, section 3.4)
-  uint32_t seed = 0;                            ///< of the first picture
+  std::vector<std::string> prompts = {""};     ///< `images` pictures are made of each
+  std::optional<std::string> negative_prompt;  ///< absent differs from "" on SDXL (zeros, not the encoded "")
+  int images = 1;                              ///< per prompt; picture i has seed + i, over all prompts
+  int batch_size = 0;                          ///< pictures a compiled batch; 0: all, at most 4
+  std::optional<Size> size;                    ///< multiples of 8
+  std::optional<int> steps;                    ///< 1..1000
+  std::optional<float> guidance;               ///< <= 1: no guidance, the unconditional half is skipped
+  float guidance_rescale = 0;                  ///< 0..1 (Lin et al. 2023, section 3.4)
+  uint32_t seed = 0;                           ///< of the first picture
   sampling::RngKind rng = sampling::RngKind::kCpu;
   std::optional<sampling::SamplerKind> sampler;
   std::optional<sampling::ScheduleKind> schedule;
   std::optional<sampling::PredictionType> prediction;
-  int clip_skip = 1;                            ///< 1: the last layer, as the model means it; 2: the one before
-  std::shared_ptr<const Image> init_image;      ///< image to image
-  std::shared_ptr<const Image> mask;            ///< white: repaint; needs init_image
-  float strength = 0.75f;                       ///< 0..1, the part of the steps that is run
+  int clip_skip = 1;                               ///< 1: the last layer, as the model means it; 2: the one before
+  std::shared_ptr<const Image> init_image;         ///< image to image
+  std::shared_ptr<const Image> mask;               ///< white: repaint; needs init_image
+  float strength = 0.75f;                          ///< 0..1, the part of the steps that is run
   std::optional<Size> original_size, target_size;  ///< SDXL size conditioning; default: size
-  int crop_top = 0, crop_left = 0;              ///< SDXL crop conditioning
+  int crop_top = 0, crop_left = 0;                 ///< SDXL crop conditioning
   ProgressFn on_progress;
 };
 
