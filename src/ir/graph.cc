@@ -10,16 +10,25 @@ namespace {
 constexpr std::string_view kUnaryNames[] = {"silu", "gelu", "gelu_tanh", "quick_gelu", "relu", "tanh"};
 constexpr std::string_view kBinaryNames[] = {"add", "mul"};
 
+std::string epilogue_text(const Epilogue& e) {
+  return str(e.activation ? str(kUnaryNames[static_cast<int>(*e.activation)]) : "", e.geglu ? "geglu" : "");
+}
+
 struct Attributes {
   std::string operator()(const Input& op) const { return op.name; }
   std::string operator()(const Weight& op) const { return op.name; }
   std::string operator()(const Conv2d& op) const {
-    return str("stride=", op.stride, ", pad=", op.pad_top, ",", op.pad_left, ",", op.pad_bottom, ",", op.pad_right);
+    const std::string epilogue = epilogue_text(op.epilogue);
+    return str("stride=", op.stride, ", pad=", op.pad_top, ",", op.pad_left, ",", op.pad_bottom, ",", op.pad_right,
+               op.upsample2x ? ", upsample2x" : "", epilogue.empty() ? "" : ", ", epilogue);
   }
+  std::string operator()(const Linear& op) const { return epilogue_text(op.epilogue); }
   std::string operator()(const Attention& op) const {
     return str("heads=", op.heads, ", scale=", op.scale, op.causal ? ", causal" : "");
   }
-  std::string operator()(const GroupNorm& op) const { return str("groups=", op.groups, ", eps=", op.eps); }
+  std::string operator()(const GroupNorm& op) const {
+    return str("groups=", op.groups, ", eps=", op.eps, op.silu ? ", silu" : "");
+  }
   std::string operator()(const LayerNorm& op) const { return str("eps=", op.eps); }
   std::string operator()(const Unary& op) const { return std::string(kUnaryNames[static_cast<int>(op.kind)]); }
   std::string operator()(const Binary& op) const { return std::string(kBinaryNames[static_cast<int>(op.kind)]); }
@@ -47,6 +56,15 @@ std::vector<Value> Graph::inputs() const {
   for (size_t i = 0; i < nodes.size(); ++i)
     if (std::holds_alternative<Input>(nodes[i].op)) found.push_back({static_cast<int>(i)});
   return found;
+}
+
+std::vector<int> Graph::use_counts() const {
+  std::vector<int> counts(nodes.size());
+  for (const Node& node : nodes)
+    for (const Value v : node.inputs)
+      if (v) ++counts[static_cast<size_t>(v.id)];
+  for (const Output& output : outputs) ++counts[static_cast<size_t>(output.value.id)];
+  return counts;
 }
 
 Result<void> verify(const Graph& graph) {

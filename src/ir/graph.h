@@ -6,7 +6,9 @@
 // CPU's fast layout is the only one there is. Weights keep the checkpoint's shapes (Linear [out, in], Conv2d
 // [out, in, kh, kw]). Latents and pictures at the program's border are given in this layout too.
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,13 +34,29 @@ struct Weight {
   std::string name;
 };  ///< bound at compile time to a tensor of the checkpoint
 
-/// x [B,H,W,Ci], weight [Co,Ci,kh,kw], [bias [Co]] -> [B,Ho,Wo,Co]. Padding is zeros.
+enum class UnaryKind { kSilu, kGelu, kGeluTanh, kQuickGelu, kRelu, kTanh };  ///< kGelu is exact (erf)
+enum class BinaryKind { kAdd, kMul };
+
+/// What a Conv2d or Linear does to its sums before storing them; set by passes, empty in freshly built graphs:
+/// out = activation(sum + bias + row_bias) + residual, where the optional inputs are present.
+struct Epilogue {
+  std::optional<UnaryKind> activation = std::nullopt;
+  bool geglu = false;  ///< Linear only, instead of `activation`: weight has 2N rows (a; b), out = a * gelu(b)
+  bool operator==(const Epilogue&) const = default;
+};
+
+/// x [B,H,W,Ci], weight [Co,Ci,kh,kw], [bias [Co]], [row_bias [B,Co]], [residual = out] -> [B,Ho,Wo,Co].
+/// Padding is zeros. upsample2x: x is doubled in height and width (nearest) first.
 struct Conv2d {
   int stride = 1;
   int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool upsample2x = false;
+  Epilogue epilogue = {};
 };
-/// x [...,K], weight [N,K], [bias [N]] -> [...,N]
-struct Linear {};
+/// x [...,K], weight [N,K], [bias [N]], [row_bias: none], [residual = out] -> [...,N]
+struct Linear {
+  Epilogue epilogue = {};
+};
 /// q [B,S,heads*D], k and v [B,T,heads*D] -> [B,S,heads*D]: softmax(scale q k^T) v for each head.
 /// causal: token i sees tokens 0..i.
 struct Attention {
@@ -47,31 +65,37 @@ struct Attention {
   bool causal = false;
 };
 
+/// x [B,...,C], gamma [C], beta [C] -> x's shape. silu: followed by SiLU (set by a pass).
 struct GroupNorm {
   int groups = 32;
   float eps = 1e-5f;
-};  ///< x [B,...,C], gamma [C], beta [C]
+  bool silu = false;
+};
+/// x [...,C], gamma [C], beta [C] -> x's shape
 struct LayerNorm {
   float eps = 1e-5f;
-};  ///< x [...,C], gamma [C], beta [C]
+};
 
-enum class UnaryKind { kSilu, kGelu, kGeluTanh, kQuickGelu, kRelu, kTanh };
 struct Unary {
   UnaryKind kind = UnaryKind::kSilu;
-};  ///< kGelu is exact (erf)
-enum class BinaryKind { kAdd, kMul };
+};
+/// a, b -> a's shape; b broadcasts: its extents are a's or 1.
 struct Binary {
   BinaryKind kind = BinaryKind::kAdd;
-};  ///< b broadcasts to a's shape: extents equal or 1
+};
+/// x * factor
 struct Scale {
   float factor = 1;
-};                ///< x * factor
-struct Geglu {};  ///< x [...,2C] = (a, b) -> a * gelu(b), exact gelu
+};
+/// x [...,2C] = (a, b) -> a * gelu(b), exact gelu
+struct Geglu {};
 
+/// x [B,H,W,C] -> [B,height,width,C]; source index floor(i * in / out)
 struct UpsampleNearest {
   int64_t height = 0, width = 0;
-};                 ///< source index floor(i * in / out)
-struct Concat {};  ///< along the last axis (channels)
+};
+/// Along the last axis (channels).
+struct Concat {};
 struct Slice {
   int axis = 0;
   int64_t begin = 0, end = 0;
@@ -80,8 +104,10 @@ struct Reshape {
   Shape shape;
 };
 
-struct Embedding {};  ///< ids [B,S] I32, table [V,C] -> [B,S,C]
-struct GatherRow {};  ///< x [B,S,C], index [B] I32 -> [B,C]
+/// ids [B,S] I32, table [V,C] -> [B,S,C]
+struct Embedding {};
+/// x [B,S,C], index [B] I32 -> [B,C]
+struct GatherRow {};
 /// t [B...] -> [B...,dim]: cos and sin of t * exp(-ln(max_period) i / (dim/2 - shift)); diffusers'
 /// get_timestep_embedding.
 struct TimestepEmbedding {
@@ -116,8 +142,10 @@ struct Graph {
 
   const Node& operator[](Value v) const { return nodes.at(static_cast<size_t>(v.id)); }
   Node& operator[](Value v) { return nodes.at(static_cast<size_t>(v.id)); }
-  /// Ids of the Input nodes, in order.
+  /// The Input nodes, in order.
   std::vector<Value> inputs() const;
+  /// How often each node is used, by nodes and outputs.
+  std::vector<int> use_counts() const;
 };
 
 /// The shape and dtype rule of every op, in one place: used by the builder and by verify.

@@ -32,6 +32,18 @@ struct Rules {
 
   Error bad(const std::string& expected) const { return ir::bad(self, expected, in); }
 
+  // The optional inputs 3 (row_bias) and 4 (residual) of Conv2d and Linear.
+  Result<Inferred> with_epilogue(Shape out, const Epilogue& epilogue) const {
+    const Node *row_bias = in.size() > 3 ? in[3] : nullptr, *residual = in.size() > 4 ? in[4] : nullptr;
+    if (row_bias && row_bias->shape != Shape{out[0], out[-1]}) return bad("row_bias [B,Co]");
+    if (epilogue.geglu) {
+      if (epilogue.activation || out[-1] % 2 != 0) return bad("an even number of columns and no activation for geglu");
+      out[-1] /= 2;
+    }
+    if (residual && residual->shape != out) return bad("a residual of the result's shape " + out.to_string());
+    return Inferred{out};
+  }
+
   // Leaves carry their own shape: the builder sets it.
   Result<Inferred> operator()(const Input&) const { return bad("to be a leaf"); }
   Result<Inferred> operator()(const Weight&) const { return bad("to be a leaf"); }
@@ -40,17 +52,18 @@ struct Rules {
     const Shape &x = in[0]->shape, &w = in[1]->shape;
     if (x.rank() != 4 || w.rank() != 4 || x[3] != w[1] || !is_vector(in[2], w[0]) || conv.stride < 1)
       return bad("x [B,H,W,Ci], weight [Co,Ci,kh,kw], bias [Co]");
-    const int64_t height = x[1] + conv.pad_top + conv.pad_bottom - w[2];
-    const int64_t width = x[2] + conv.pad_left + conv.pad_right - w[3];
+    const int64_t factor = conv.upsample2x ? 2 : 1;
+    const int64_t height = factor * x[1] + conv.pad_top + conv.pad_bottom - w[2];
+    const int64_t width = factor * x[2] + conv.pad_left + conv.pad_right - w[3];
     if (height < 0 || width < 0) return bad("an image at least as large as the kernel");
-    return Inferred{{x[0], height / conv.stride + 1, width / conv.stride + 1, w[0]}};
+    return with_epilogue({x[0], height / conv.stride + 1, width / conv.stride + 1, w[0]}, conv.epilogue);
   }
-  Result<Inferred> operator()(const Linear&) const {
+  Result<Inferred> operator()(const Linear& linear) const {
     const Shape &x = in[0]->shape, &w = in[1]->shape;
     const bool is_matrix = w.rank() == 2 || (w.rank() == 4 && w[2] == 1 && w[3] == 1);  // a 1x1 convolution's
     if (x.rank() < 1 || !is_matrix || x[-1] != w[1] || !is_vector(in[2], w[0]))
       return bad("x [...,K], weight [N,K], bias [N]");
-    return Inferred{with_last(x, w[0])};
+    return with_epilogue(with_last(x, w[0]), linear.epilogue);
   }
   Result<Inferred> operator()(const Attention& a) const {
     const Shape &q = in[0]->shape, &k = in[1]->shape, &v = in[2]->shape;
@@ -154,9 +167,9 @@ constexpr std::array<OpRow, std::variant_size_v<Op>> kOps = {{
     {"timestep_embedding", 1, 1},
 }};
 
-// Only a bias (the third input of conv2d and linear) may be absent.
+// Bias, row bias and residual of conv2d and linear.
 bool may_be_absent(const Op& op, size_t input) {
-  return input == 2 && (std::holds_alternative<Conv2d>(op) || std::holds_alternative<Linear>(op));
+  return input >= 2 && (std::holds_alternative<Conv2d>(op) || std::holds_alternative<Linear>(op));
 }
 
 }  // namespace
