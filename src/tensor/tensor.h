@@ -1,5 +1,6 @@
 #pragma once
 // Host bytes with a shape and a type. TensorView borrows (a mapped file, another tensor); Tensor owns.
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
