@@ -36,10 +36,12 @@ class Fuser {
   }
 
  private:
-  // A product that only `node` reads, and so may become `node`. Null: not one.
+  // A product that only its reader needs, and that can still take on more. Null: not one.
   const ir::Node* producer(Value v) {
     ir::Node& node = graph_[v];
-    return epilogue_of(node) && uses_[static_cast<size_t>(v.id)] == 1 && !has_input(node, kResidual) ? &node : nullptr;
+    const ir::Epilogue* epilogue = epilogue_of(node);
+    const bool is_free = epilogue && !epilogue->geglu && !has_input(node, kResidual);
+    return is_free && uses_[static_cast<size_t>(v.id)] == 1 ? &node : nullptr;
   }
 
   template <class Set>

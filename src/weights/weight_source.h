@@ -16,6 +16,11 @@ class WeightSource {
   virtual ~WeightSource() = default;
   virtual std::optional<TensorView> find(const std::string& name) const = 0;
   virtual std::vector<std::string> names() const = 0;
+  /// As find; `expected` lets a source that makes tensors up (SyntheticWeights) know their shape.
+  virtual std::optional<TensorView> find(const std::string& name, const Shape& expected) const {
+    (void)expected;
+    return find(name);
+  }
 };
 
 /// A tensor of the checkpoint that a model uses.
@@ -34,7 +39,7 @@ class WeightLedger {
   Param require(const std::string& name, const Shape& shape);
   bool has(const std::string& name) const { return source_->find(name).has_value(); }
   /// "[weights.NAME] 2 tensors missing: a, b; 1 has the wrong shape: c is 3x4, expected 4x3; ..." or ok.
-  /// Tensors that no model asked for are named too; `ignore` are suffixes that may be left over (position_ids).
+  /// Tensors that no model asked for are named too; `ignore` are suffixes of names that may be left over.
   Result<void> finish(const std::string& component, const std::vector<std::string>& ignore = {"position_ids"}) const;
 
  private:

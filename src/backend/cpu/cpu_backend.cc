@@ -1,0 +1,207 @@
+// Compiles a graph for the CPU: passes, places for every value, one step a node; and runs it.
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/backend.h"
+#include "backend/cpu/program.h"
+#include "base/cpu.h"
+#include "base/strings.h"
+#include "passes/passes.h"
+
+namespace sfumato {
+
+std::string_view precision_name(Precision precision) {
+  constexpr std::string_view kNames[] = {"auto", "fp32", "bf16", "fp16"};
+  return kNames[static_cast<int>(precision)];
+}
+
+namespace cpu {
+namespace {
+
+// Weights that kernels want as float (biases, norms) are small; the large ones stay in the file's type.
+bool is_small(const Shape& shape) {
+  return shape.rank() <= 1;
+}
+
+// A reshape, or a slice of the outermost axis: the same bytes under another shape.
+bool is_alias(const ir::Graph& graph, const ir::Node& node) {
+  if (std::holds_alternative<ir::Reshape>(node.op)) return true;
+  const auto* slice = std::get_if<ir::Slice>(&node.op);
+  return slice && graph[node.inputs[0]].shape.elements() > 0 && slice->axis == 0;
+}
+
+class Program final : public Executable {
+ public:
+  Program(ir::Graph graph, std::shared_ptr<const WeightSource> weights, std::shared_ptr<Arena> arena, int threads)
+      : graph_(std::move(graph)), weights_(std::move(weights)), arena_(std::move(arena)), threads_(threads) {}
+
+  Result<void> compile(Precision precision) {
+    locations_.resize(graph_.nodes.size());
+    TRY(place_leaves());
+    place_values();
+    size_t scratch = 0;
+    omp_set_num_threads(threads_);
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_.nodes[id];
+      if (is_leaf(node) || is_alias(graph_, node)) continue;
+      NodeContext context{
+          graph_, node, locations_, locations_[id], precision, 0, [this](size_t bytes) { return keep(bytes); }};
+      steps_.push_back(TRY(lower(context)));
+      scratch = std::max(scratch, context.scratch_bytes);
+    }
+    scratch_offset_ = (arena_bytes_ + 63) / 64 * 64;
+    arena_bytes_ = scratch_offset_ + scratch;
+    return {};
+  }
+
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) override {
+    TRY(check_inputs(inputs));
+    std::byte* arena = arena_->reserve(arena_bytes_);
+    if (!arena) return out_of_memory(arena_bytes_);
+    omp_set_num_threads(threads_);
+    const Frame frame(arena, arena + scratch_offset_, inputs);
+    for (const Step& step : steps_) step(frame);
+    std::vector<Tensor> outputs;
+    for (const ir::Output& output : graph_.outputs) {
+      const ir::Node& node = graph_[output.value];
+      Tensor tensor(node.shape, node.dtype);
+      std::memcpy(tensor.data(), frame.at(locations_[static_cast<size_t>(output.value.id)]), tensor.bytes());
+      outputs.push_back(std::move(tensor));
+    }
+    return outputs;
+  }
+
+  size_t resident_bytes() const override { return arena_bytes_ + kept_bytes_; }
+
+ private:
+  static bool is_leaf(const ir::Node& node) {
+    return std::holds_alternative<ir::Input>(node.op) || std::holds_alternative<ir::Weight>(node.op);
+  }
+  static Error out_of_memory(size_t bytes) {
+    return {ErrorKind::kOutOfMemory,
+            str("[backend.cpu] out of memory: ", bytes >> 20, " MiB more are needed; try a smaller size or batch")};
+  }
+
+  std::byte* keep(size_t bytes) {
+    kept_.push_back(aligned_array<std::byte>(bytes));
+    if (kept_.back()) kept_bytes_ += bytes;
+    return kept_.back().get();
+  }
+
+  Result<void> place_leaves() {
+    size_t inputs = 0;
+    for (size_t id = 0; id < graph_.nodes.size(); ++id) {
+      const ir::Node& node = graph_.nodes[id];
+      if (std::holds_alternative<ir::Input>(node.op)) locations_[id] = {Location::Kind::kInput, inputs++, nullptr};
+      const auto* weight = std::get_if<ir::Weight>(&node.op);
+      if (!weight) continue;
+      const std::optional<TensorView> found = weights_->find(weight->name);
+      if (!found || found->shape.elements() != node.shape.elements() || found->dtype != node.dtype)
+        return runtime_error(str("[backend.cpu] weight ", weight->name, " is not what the graph was built for"));
+      const void* data = found->data;
+      if (is_small(node.shape)) {
+        std::byte* copy = keep(static_cast<size_t>(node.shape.elements()) * sizeof(float));
+        if (!copy) return out_of_memory(static_cast<size_t>(node.shape.elements()) * sizeof(float));
+        convert_to_f32(data, found->dtype, static_cast<size_t>(node.shape.elements()), reinterpret_cast<float*>(copy));
+        data = copy;
+      }
+      locations_[id] = {Location::Kind::kFixed, 0, data};
+    }
+    return {};
+  }
+
+  // Every computed value gets its place in the arena; an alias shares its source's.
+  void place_values() {
+    const int count = static_cast<int>(graph_.nodes.size());
+    std::vector<int> root(graph_.nodes.size());
+    std::vector<Lifetime> lives;
+    std::vector<int> owner;  // of each lifetime: the node
+    std::vector<int> life_of(graph_.nodes.size(), -1);
+    for (int id = 0; id < count; ++id) {
+      const ir::Node& node = graph_.nodes[static_cast<size_t>(id)];
+      const auto at = static_cast<size_t>(id);
+      root[at] = is_alias(graph_, node) ? root[static_cast<size_t>(node.inputs[0].id)] : id;
+      for (const ir::Value v : node.inputs)
+        if (v) touch(lives, life_of, root[static_cast<size_t>(v.id)], id);
+      if (root[at] != id || is_leaf(node)) continue;
+      life_of[at] = static_cast<int>(lives.size());
+      lives.push_back({static_cast<size_t>(node.shape.elements()) * dtype_size(node.dtype), id, id});
+      owner.push_back(id);
+    }
+    for (const ir::Output& output : graph_.outputs)
+      touch(lives, life_of, root[static_cast<size_t>(output.value.id)], count);
+    const ArenaPlan plan = plan_arena(lives);
+    arena_bytes_ = plan.bytes;
+    for (size_t i = 0; i < lives.size(); ++i)
+      locations_[static_cast<size_t>(owner[i])] = {Location::Kind::kArena, plan.offsets[i], nullptr};
+    for (size_t id = 0; id < graph_.nodes.size(); ++id)
+      if (is_alias(graph_, graph_.nodes[id])) locations_[id] = alias_location(graph_.nodes[id]);
+  }
+
+  static void touch(std::vector<Lifetime>& lives, const std::vector<int>& life_of, int node, int at) {
+    const int life = life_of[static_cast<size_t>(node)];
+    if (life >= 0) lives[static_cast<size_t>(life)].last = at;
+  }
+
+  Location alias_location(const ir::Node& node) const {
+    Location location = locations_[static_cast<size_t>(node.inputs[0].id)];
+    const auto* slice = std::get_if<ir::Slice>(&node.op);
+    if (!slice) return location;
+    const ir::Node& source = graph_[node.inputs[0]];
+    CHECK(location.kind == Location::Kind::kArena, "a slice of an input or weight");
+    location.offset +=
+        static_cast<size_t>(slice->begin * source.shape.elements() / source.shape[0]) * dtype_size(source.dtype);
+    return location;
+  }
+
+  Result<void> check_inputs(std::span<const TensorView> inputs) const {
+    const std::vector<ir::Value> expected = graph_.inputs();
+    if (inputs.size() != expected.size())
+      return runtime_error(
+          str("[backend.cpu] ", graph_.name, " expected ", expected.size(), " inputs, got ", inputs.size()));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const ir::Node& node = graph_[expected[i]];
+      if (inputs[i].shape != node.shape || inputs[i].dtype != node.dtype)
+        return runtime_error(str("[backend.cpu] ", graph_.name, " input ", std::get<ir::Input>(node.op).name,
+                                 " expected ", node.shape.to_string(), ", got ", inputs[i].shape.to_string()));
+    }
+    return {};
+  }
+
+  ir::Graph graph_;
+  std::shared_ptr<const WeightSource> weights_;
+  std::shared_ptr<Arena> arena_;
+  int threads_;
+  std::vector<Location> locations_;
+  std::vector<Step> steps_;
+  std::vector<AlignedPtr<std::byte>> kept_;
+  size_t kept_bytes_ = 0, arena_bytes_ = 0, scratch_offset_ = 0;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(int threads) : threads_(threads > 0 ? threads : default_threads()) {}
+
+  Result<std::unique_ptr<Executable>> compile(ir::Graph graph, std::shared_ptr<const WeightSource> weights,
+                                              const CompileOptions& options) override {
+    passes::run_all(graph);
+    auto program = std::make_unique<Program>(std::move(graph), std::move(weights), arena_, threads_);
+    TRY(program->compile(options.precision));
+    return std::unique_ptr<Executable>(std::move(program));
+  }
+
+ private:
+  int threads_;
+  std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Backend> make_cpu_backend(int threads) {
+  return std::make_unique<cpu::CpuBackend>(threads);
+}
+
+}  // namespace sfumato

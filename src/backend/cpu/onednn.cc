@@ -1,0 +1,229 @@
+#include "backend/cpu/onednn.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "backend/cpu/epilogue.h"
+#include "base/cpu.h"
+#include "base/half.h"
+#include "base/strings.h"
+#include "kernels/elementwise/convert.h"
+#include "kernels/elementwise/elementwise.h"
+
+namespace sfumato::cpu {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+using Type = memory::data_type;
+
+dnnl::engine& engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+/// A node as one product an image: rows of x times the weight. For a Linear over [...,K] an image is one sample's rows.
+struct Product {
+  const ir::Conv2d* conv = nullptr;  // null: a Linear
+  int64_t images = 1;
+  int64_t height = 1, width = 1, channels = 1;              // of an image's input as stored (a Linear: rows in height)
+  int64_t out_height = 1, out_width = 1, out_channels = 1;  // of the sums, before geglu
+  int64_t kernel_height = 1, kernel_width = 1;
+  ir::Epilogue epilogue;
+
+  int64_t factor() const { return conv && conv->upsample2x ? 2 : 1; }
+  int64_t source_elements() const { return height * width * channels; }  // stored, an image
+  int64_t sum_elements() const { return out_height * out_width * out_channels; }
+  int64_t result_elements() const { return epilogue.geglu ? sum_elements() / 2 : sum_elements(); }
+};
+
+Product describe(const NodeContext& context) {
+  Product p;
+  const Shape &x = context.input(0).shape, &w = context.input(1).shape, &y = context.node.shape;
+  p.images = x.rank() > 1 ? x[0] : 1;
+  p.channels = x[-1];
+  p.out_channels = w[0];
+  if (const auto* conv = std::get_if<ir::Conv2d>(&context.node.op)) {
+    p.conv = conv;
+    p.height = x[1], p.width = x[2];
+    p.out_height = y[1], p.out_width = y[2];
+    p.kernel_height = w[2], p.kernel_width = w[3];
+    p.epilogue = conv->epilogue;
+  } else {
+    p.height = p.out_height = x.elements() / p.images / p.channels;
+    p.epilogue = std::get<ir::Linear>(context.node.op).epilogue;
+  }
+  return p;
+}
+
+void append_activation(dnnl::post_ops& ops, ir::UnaryKind kind) {
+  using Algorithm = dnnl::algorithm;
+  switch (kind) {
+    case ir::UnaryKind::kSilu:
+      return ops.append_eltwise(1, Algorithm::eltwise_swish, 1, 0);
+    case ir::UnaryKind::kQuickGelu:
+      return ops.append_eltwise(1, Algorithm::eltwise_swish, 1.702f, 0);
+    case ir::UnaryKind::kGelu:
+      return ops.append_eltwise(1, Algorithm::eltwise_gelu_erf, 0, 0);
+    case ir::UnaryKind::kGeluTanh:
+      return ops.append_eltwise(1, Algorithm::eltwise_gelu_tanh, 0, 0);
+    case ir::UnaryKind::kRelu:
+      return ops.append_eltwise(1, Algorithm::eltwise_relu, 0, 0);
+    case ir::UnaryKind::kTanh:
+      return ops.append_eltwise(1, Algorithm::eltwise_tanh, 0, 0);
+  }
+}
+
+/// One compiled oneDNN primitive for one image, and the descriptions of its memory.
+struct Primitive {
+  dnnl::primitive run;
+  memory::desc input, weights, bias, output;
+  memory::desc plain_weights;  // the file's order
+  size_t scratchpad = 0;
+};
+
+Primitive make_primitive(const Product& p, Type type, bool has_residual) {
+  Primitive out;
+  dnnl::post_ops ops;
+  if (p.epilogue.activation) append_activation(ops, *p.epilogue.activation);
+  if (p.conv) {
+    const memory::dims y = {1, p.out_channels, p.out_height, p.out_width};
+    out.input = {{1, p.channels, p.height * p.factor(), p.width * p.factor()}, type, Tag::nhwc};
+    out.plain_weights = {{p.out_channels, p.channels, p.kernel_height, p.kernel_width}, type, Tag::oihw};
+    out.bias = {{p.out_channels}, Type::f32, Tag::x};
+    out.output = {y, Type::f32, Tag::nhwc};
+    if (has_residual) ops.append_binary(dnnl::algorithm::binary_add, out.output);
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(ops);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    memory::desc any(out.plain_weights.dims(), type, Tag::any);
+    const dnnl::convolution_forward::primitive_desc pd(
+        dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+                                        out.input, any, out.bias, out.output, {p.conv->stride, p.conv->stride},
+                                        {p.conv->pad_top, p.conv->pad_left}, {p.conv->pad_bottom, p.conv->pad_right}),
+        attributes, engine());
+    out.weights = pd.weights_desc();
+    out.scratchpad = pd.scratchpad_desc().get_size();
+    out.run = dnnl::convolution_forward(pd);
+  } else {
+    out.input = {{p.height, p.channels}, type, Tag::ab};
+    out.plain_weights = {{p.channels, p.out_channels}, type, Tag::ba};
+    out.bias = {{1, p.out_channels}, Type::f32, Tag::ab};
+    out.output = {{p.height, p.out_channels}, Type::f32, Tag::ab};
+    if (has_residual) ops.append_binary(dnnl::algorithm::binary_add, out.output);
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(ops);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    memory::desc any(out.plain_weights.dims(), type, Tag::any);
+    const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(out.input, any, out.bias, out.output), attributes,
+                                          engine());
+    out.weights = pd.weights_desc();
+    out.scratchpad = pd.scratchpad_desc().get_size();
+    out.run = dnnl::matmul(pd);
+  }
+  return out;
+}
+
+void convert_weights(const void* source, DType dtype, int64_t count, Type type, std::byte* out) {
+  if (type == Type::bf16)
+    kernels::convert_to_bf16(source, dtype, count, reinterpret_cast<uint16_t*>(out));
+  else
+    kernels::convert_to_f32(source, dtype, count, reinterpret_cast<float*>(out));
+}
+
+/// The file's weights, in `type` and oneDNN's blocks. Null: out of memory.
+std::byte* block_weights(NodeContext& context, const Primitive& primitive, Type type) {
+  std::byte* blocked = context.keep(primitive.weights.get_size());
+  AlignedPtr<std::byte> plain = aligned_array<std::byte>(primitive.plain_weights.get_size());
+  if (!blocked || !plain) return nullptr;
+  convert_weights(context.at(1).fixed, context.input(1).dtype, context.input(1).shape.elements(), type, plain.get());
+  memory from(primitive.plain_weights, engine(), plain.get()), to(primitive.weights, engine(), blocked);
+  dnnl::stream stream(engine());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  return blocked;
+}
+
+/// An image as the primitive reads it: rounded, doubled, or just as it is stored.
+const void* prepare_input(const Product& p, Type type, const float* source, std::byte* scratch) {
+  if (type == Type::bf16) {
+    auto* rounded = reinterpret_cast<uint16_t*>(scratch);
+    if (p.factor() == 2)
+      kernels::upsample2x_to_bf16(source, p.height, p.width, p.channels, rounded);
+    else
+      kernels::convert_f32_to_bf16(source, p.source_elements(), rounded);
+    return rounded;
+  }
+  if (p.factor() == 1) return source;
+  auto* doubled = reinterpret_cast<float*>(scratch);
+  kernels::upsample_nearest(source, 1, p.height, p.width, p.channels, 2 * p.height, 2 * p.width, doubled);
+  return doubled;
+}
+
+size_t padded(size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+}  // namespace
+
+bool onednn_bf16_pays() {
+  return active_isa() == Isa::kAmx;
+}
+
+Result<Step> lower_onednn(NodeContext& context, Precision precision) try {
+  const Type type = precision == Precision::kBF16 ? Type::bf16 : Type::f32;
+  const Product p = describe(context);
+  const bool has_residual = context.has(EpilogueInput::kResidual);
+  CHECK(!(has_residual && p.epilogue.geglu), "a residual after geglu");
+  const Primitive primitive = make_primitive(p, type, has_residual);
+  const std::byte* weights = block_weights(context, primitive, type);
+  if (!weights) return Error{ErrorKind::kOutOfMemory, "[backend.onednn] out of memory for the weights"};
+
+  // Scratch: rounded input, bias of the image, sums before geglu, oneDNN's own.
+  const size_t input_at = 0, bias_at = input_at + padded(primitive.input.get_size());
+  const size_t sums_at = bias_at + padded(static_cast<size_t>(p.out_channels) * 4);
+  const size_t own_at = sums_at + (p.epilogue.geglu ? padded(static_cast<size_t>(p.sum_elements()) * 4) : 0);
+  context.scratch_bytes = own_at + padded(primitive.scratchpad);
+
+  const Location x = context.at(0), out = context.out;
+  const auto optional = [&](size_t i) { return context.has(i) ? context.at(i) : Location{}; };
+  const Location bias = optional(EpilogueInput::kBias), row_bias = optional(EpilogueInput::kRowBias),
+                 residual = optional(EpilogueInput::kResidual);
+  const bool has_bias = context.has(EpilogueInput::kBias), has_row_bias = context.has(EpilogueInput::kRowBias);
+
+  return Step([=](const Frame& frame) {
+    std::byte* scratch = frame.scratch();
+    auto* image_bias = reinterpret_cast<float*>(scratch + bias_at);
+    dnnl::stream stream(engine());
+    memory weights_memory(primitive.weights, engine(), const_cast<std::byte*>(weights));
+    memory bias_memory(primitive.bias, engine(), image_bias);
+    memory own(memory::desc({static_cast<int64_t>(primitive.scratchpad)}, Type::u8, Tag::x), engine(),
+               scratch + own_at);
+    for (int64_t image = 0; image < p.images; ++image) {
+      memory input(primitive.input, engine(),
+                   const_cast<void*>(prepare_input(p, type, frame.f32(x) + image * p.source_elements(), scratch)));
+      for (int64_t c = 0; c < p.out_channels; ++c)
+        image_bias[c] = (has_bias ? frame.f32(bias)[c] : 0.0f) +
+                        (has_row_bias ? frame.f32(row_bias)[image * p.out_channels + c] : 0.0f);
+      float* result = frame.out(out) + image * p.result_elements();
+      float* sums = p.epilogue.geglu ? reinterpret_cast<float*>(scratch + sums_at) : result;
+      memory output(primitive.output, engine(), sums);
+      std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, input},
+                                              {DNNL_ARG_WEIGHTS, weights_memory},
+                                              {DNNL_ARG_BIAS, bias_memory},
+                                              {DNNL_ARG_DST, output},
+                                              {DNNL_ARG_SCRATCHPAD, own}};
+      if (has_residual) {
+        const int post_op = p.epilogue.activation ? 1 : 0;
+        memory added(primitive.output, engine(), const_cast<float*>(frame.f32(residual) + image * p.result_elements()));
+        args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(post_op) | DNNL_ARG_SRC_1, added);
+      }
+      primitive.run.execute(stream, args);
+      stream.wait();
+      if (p.epilogue.geglu) kernels::geglu(sums, p.out_height * p.out_width, p.out_channels / 2, result);
+    }
+  });
+} catch (const dnnl::error& e) {
+  return runtime_error(str("[backend.onednn] ", e.what()));
+}
+
+}  // namespace sfumato::cpu

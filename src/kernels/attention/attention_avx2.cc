@@ -1,0 +1,3 @@
+#define ROW kAttentionAvx2
+#define kLevel Isa::kAvx2
+#include "kernels/attention/attention.inl"

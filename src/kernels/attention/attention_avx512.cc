@@ -1,0 +1,3 @@
+#define ROW kAttentionAvx512
+#define kLevel Isa::kAvx512
+#include "kernels/attention/attention.inl"

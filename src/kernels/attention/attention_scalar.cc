@@ -1,0 +1,3 @@
+#define ROW kAttentionScalar
+#define kLevel Isa::kScalar
+#include "kernels/attention/attention.inl"

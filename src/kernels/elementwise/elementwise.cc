@@ -1,0 +1,158 @@
+#include "kernels/elementwise/elementwise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/elementwise/convert.h"
+#include "kernels/elementwise/table.h"
+
+namespace sfumato::kernels {
+namespace {
+
+constexpr int64_t kPart = 4096;  // elements a thread takes at a time
+
+const ElementwiseRow& table() {
+  static constexpr const ElementwiseRow* kRows[] = {&kElementwiseScalar, &kElementwiseAvx2, &kElementwiseAvx512};
+  return select(kRows);
+}
+
+/// body(begin, count) over parts of [0, total), in parallel where that pays.
+template <class Body>
+void parallel_parts(int64_t total, int64_t part, Body body) {
+  const int64_t parts = (total + part - 1) / part;
+#pragma omp parallel for schedule(static) if (parts > 4)
+  for (int64_t p = 0; p < parts; ++p) body(p * part, std::min(part, total - p * part));
+}
+
+void widen(const ElementwiseRow& row, const void* source, DType dtype, int64_t count, float* out) {
+  switch (dtype) {
+    case DType::kF16:
+      return row.f16_to_f32(source, count, out);
+    case DType::kBF16:
+      return row.bf16_to_f32(source, count, out);
+    case DType::kF32:
+      std::memcpy(out, source, static_cast<size_t>(count) * sizeof(float));
+      return;
+    default:
+      CHECK(false, "a weight of a type that kernels do not read");
+  }
+}
+
+}  // namespace
+
+void unary(UnaryOp op, const float* x, int64_t count, float* out) {
+  const ElementwiseRow& row = table();
+  parallel_parts(count, kPart, [&](int64_t at, int64_t n) { row.unary(op, x + at, n, out + at); });
+}
+
+void geglu(const float* x, int64_t rows, int64_t channels, float* out) {
+  const ElementwiseRow& row = table();
+  parallel_parts(rows, 1 + kPart / channels, [&](int64_t at, int64_t n) {
+    for (int64_t r = at; r < at + n; ++r) row.geglu(x + 2 * r * channels, channels, out + r * channels);
+  });
+}
+
+void scale(const float* x, int64_t count, float factor, float* out) {
+  const ElementwiseRow& row = table();
+  parallel_parts(count, kPart, [&](int64_t at, int64_t n) { row.scale(x + at, n, factor, out + at); });
+}
+
+void binary(BinaryOp op, const float* a, const float* b, const int64_t dims[4], const int64_t b_dims[4], float* out) {
+  const ElementwiseRow& row = table();
+  bool same = true;
+  for (int i = 0; i < 4; ++i) same = same && dims[i] == b_dims[i];
+  if (same) {
+    parallel_parts(dims[0] * dims[1] * dims[2] * dims[3], kPart,
+                   [&](int64_t at, int64_t n) { row.binary(op, a + at, b + at, false, n, out + at); });
+    return;
+  }
+  const int64_t inner = dims[3];
+  parallel_parts(dims[0] * dims[1] * dims[2], 1 + kPart / inner, [&](int64_t at, int64_t n) {
+    for (int64_t r = at; r < at + n; ++r) {
+      const int64_t i0 = r / (dims[1] * dims[2]), i1 = r / dims[2] % dims[1], i2 = r % dims[2];
+      const int64_t b_row = ((i0 % b_dims[0]) * b_dims[1] + i1 % b_dims[1]) * b_dims[2] + i2 % b_dims[2];
+      row.binary(op, a + r * inner, b + b_row * b_dims[3], b_dims[3] == 1, inner, out + r * inner);
+    }
+  });
+}
+
+void copy_rows(const float* x, int64_t x_stride, int64_t rows, int64_t width, float* out, int64_t out_stride) {
+  parallel_parts(rows, 1 + kPart / width, [&](int64_t at, int64_t n) {
+    for (int64_t r = at; r < at + n; ++r)
+      std::memcpy(out + r * out_stride, x + r * x_stride, static_cast<size_t>(width) * sizeof(float));
+  });
+}
+
+void embedding(const int32_t* ids, int64_t count, const void* table_data, DType dtype, int64_t channels, float* out) {
+  const ElementwiseRow& row = table();
+  for (int64_t i = 0; i < count; ++i) {
+    const size_t offset = static_cast<size_t>(ids[i]) * static_cast<size_t>(channels) * dtype_size(dtype);
+    widen(row, static_cast<const char*>(table_data) + offset, dtype, channels, out + i * channels);
+  }
+}
+
+void timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_first, float shift, float max_period,
+                        float* out) {
+  const int64_t half = dim / 2;
+  for (int64_t i = 0; i < count; ++i) {
+    float* cosines = out + i * dim + (cos_first ? 0 : half);
+    float* sines = out + i * dim + (cos_first ? half : 0);
+    for (int64_t k = 0; k < half; ++k) {
+      const double exponent =
+          -std::log(double{max_period}) * static_cast<double>(k) / (static_cast<double>(half) - shift);
+      const double angle = double{t[i]} * static_cast<float>(std::exp(exponent));
+      cosines[k] = static_cast<float>(std::cos(angle));
+      sines[k] = static_cast<float>(std::sin(angle));
+    }
+  }
+}
+
+void upsample_nearest(const float* x, int64_t batch, int64_t h, int64_t w, int64_t channels, int64_t out_h,
+                      int64_t out_w, float* out) {
+  parallel_parts(batch * out_h, 1, [&](int64_t r, int64_t) {
+    const int64_t y = r % out_h * h / out_h;
+    const float* source = x + (r / out_h * h + y) * w * channels;
+    for (int64_t i = 0; i < out_w; ++i)
+      std::memcpy(out + (r * out_w + i) * channels, source + i * w / out_w * channels,
+                  static_cast<size_t>(channels) * sizeof(float));
+  });
+}
+
+void convert_to_f32(const void* source, DType dtype, int64_t count, float* out) {
+  const ElementwiseRow& row = table();
+  parallel_parts(count, kPart, [&](int64_t at, int64_t n) {
+    widen(row, static_cast<const char*>(source) + static_cast<size_t>(at) * dtype_size(dtype), dtype, n, out + at);
+  });
+}
+
+void convert_to_bf16(const void* source, DType dtype, int64_t count, uint16_t* out) {
+  const ElementwiseRow& row = table();
+  parallel_parts(count, kPart, [&](int64_t at, int64_t n) {
+    const void* from = static_cast<const char*>(source) + static_cast<size_t>(at) * dtype_size(dtype);
+    if (dtype == DType::kF32) return row.f32_to_bf16(from, n, out + at);
+    if (dtype == DType::kBF16) {
+      std::memcpy(out + at, from, static_cast<size_t>(n) * 2);
+      return;
+    }
+    float wide[kPart];
+    widen(row, from, dtype, n, wide);
+    row.f32_to_bf16(wide, n, out + at);
+  });
+}
+
+void upsample2x_to_bf16(const float* x, int64_t h, int64_t w, int64_t channels, uint16_t* out) {
+  const ElementwiseRow& row = table();
+  const auto bytes = static_cast<size_t>(channels) * 2;
+  parallel_parts(h, 1, [&](int64_t y, int64_t) {
+    uint16_t* first = out + 2 * y * 2 * w * channels;
+    for (int64_t i = 0; i < w; ++i) {
+      uint16_t* pixel = first + 2 * i * channels;
+      row.f32_to_bf16(x + (y * w + i) * channels, channels, pixel);
+      std::memcpy(pixel + channels, pixel, bytes);
+    }
+    std::memcpy(first + 2 * w * channels, first, static_cast<size_t>(2 * w) * bytes);
+  });
+}
+
+}  // namespace sfumato::kernels

@@ -1,0 +1,3 @@
+#define ROW kElementwiseAvx2
+#define kLevel Isa::kAvx2
+#include "kernels/elementwise/elementwise.inl"

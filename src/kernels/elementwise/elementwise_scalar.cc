@@ -1,0 +1,3 @@
+#define ROW kElementwiseScalar
+#define kLevel Isa::kScalar
+#include "kernels/elementwise/elementwise.inl"

@@ -1,0 +1,3 @@
+#define ROW kNormScalar
+#define kLevel Isa::kScalar
+#include "kernels/norm/norm.inl"
