@@ -81,7 +81,8 @@ Values values(int n, Of of) {
 
 /// From `top` down to 0 in n values, both ends included; a single value is 0.
 Values linspace_timesteps(int top, int n) {
-  return values(n, [&](int i) { return top * ramp(n - 1 - i, n); });
+  const double stride = n > 1 ? static_cast<double>(top) / (n - 1) : 0;  // rounded as numpy.linspace, for equal ties
+  return values(n, [&](int i) { return i == 0 && n > 1 ? top : (n - 1 - i) * stride; });
 }
 
 /// Of `count` timesteps in n strides of whole length, from `skip` strides up; the offset shrinks where it would not
