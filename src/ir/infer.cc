@@ -32,6 +32,9 @@ struct Rules {
 
   Error bad(const std::string& expected) const { return ir::bad(self, expected, in); }
 
+  // What an input is when computed with: a weight's 16-bit storage counts as float.
+  DType value_dtype(size_t i) const { return is_float(in[i]->dtype) ? DType::kF32 : in[i]->dtype; }
+
   // The optional inputs 3 (row_bias) and 4 (residual) of Conv2d and Linear.
   Result<Inferred> with_epilogue(Shape out, const Epilogue& epilogue) const {
     const Node *row_bias = in.size() > 3 ? in[3] : nullptr, *residual = in.size() > 4 ? in[4] : nullptr;
@@ -110,23 +113,23 @@ struct Rules {
         return bad("parts equal but for channels");
       out[-1] += part[-1];
     }
-    return Inferred{out, in[0]->dtype};
+    return Inferred{out, value_dtype(0)};
   }
   Result<Inferred> operator()(const Slice& s) const {
     Shape out = in[0]->shape;
     if (s.axis < 0 || s.axis >= out.rank() || s.begin < 0 || s.end <= s.begin || s.end > out[s.axis])
       return bad(str("a range within axis ", s.axis));
     out[s.axis] = s.end - s.begin;
-    return Inferred{out, in[0]->dtype};
+    return Inferred{out, value_dtype(0)};
   }
   Result<Inferred> operator()(const Reshape& r) const {
     if (r.shape.elements() != in[0]->shape.elements()) return bad("as many elements as " + r.shape.to_string());
-    return Inferred{r.shape, in[0]->dtype};
+    return Inferred{r.shape, value_dtype(0)};
   }
   Result<Inferred> operator()(const Embedding&) const {
     const Shape &ids = in[0]->shape, &table = in[1]->shape;
     if (ids.rank() != 2 || table.rank() != 2 || in[0]->dtype != DType::kI32) return bad("ids [B,S] I32, table [V,C]");
-    return Inferred{{ids[0], ids[1], table[1]}};
+    return Inferred{{ids[0], ids[1], table[1]}, DType::kF32};
   }
   Result<Inferred> operator()(const GatherRow&) const {
     const Shape &x = in[0]->shape, &index = in[1]->shape;

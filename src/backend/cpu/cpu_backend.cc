@@ -91,6 +91,7 @@ class Program final : public Executable {
   }
 
   Result<void> place_leaves() {
+    const std::vector<bool> as_float = read_as_float(graph_);
     size_t inputs = 0;
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_.nodes[id];
@@ -101,7 +102,7 @@ class Program final : public Executable {
       if (!found || found->shape.elements() != node.shape.elements() || found->dtype != node.dtype)
         return runtime_error(str("[backend.cpu] weight ", weight->name, " is not what the graph was built for"));
       const void* data = found->data;
-      if (is_small(node.shape)) {
+      if (as_float[id]) {
         std::byte* copy = keep(static_cast<size_t>(node.shape.elements()) * sizeof(float));
         if (!copy) return out_of_memory(static_cast<size_t>(node.shape.elements()) * sizeof(float));
         convert_to_f32(data, found->dtype, static_cast<size_t>(node.shape.elements()), reinterpret_cast<float*>(copy));
