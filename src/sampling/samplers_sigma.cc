@@ -118,6 +118,8 @@ Result<void> lms(Run& run) {
   std::deque<Vector> slopes;  // newest first
   for (int i = run.begin(); i < run.steps(); ++i) {
     const double sigma = run.level(i).sigma;
+    if (i > run.begin() && !(sigma < run.level(i - 1).sigma))
+      slopes.clear();  // equal levels: nothing to extrapolate from
     TRY(run.denoise(run.x, run.level(i), image));
     slopes.emplace_front(run.vector());
     assign(slopes.front(), Term{1 / sigma, run.x}, Term{-1 / sigma, image});

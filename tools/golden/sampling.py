@@ -152,7 +152,7 @@ def draw_diffusers(name, config, steps, begin):
         scheduler.set_begin_index(begin * passes)
     generator = torch.Generator().manual_seed(SEED)
     x = start(scheduler, generator, begin, timesteps)
-    precise = config.get("rescale_betas_zero_snr") and hasattr(scheduler, "sigmas")
+    precise = config.get("rescale_betas_zero_snr") and name in ("Euler", "Euler a")
     if precise:
         # Latents start 4096 large: in single precision the step's own rounding would be 1e-4 of the image.
         scheduler.sigmas = scheduler.sigmas.double()
