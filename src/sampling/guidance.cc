@@ -18,21 +18,14 @@ double deviation(std::span<const float> values) {
 }  // namespace
 
 void guide(std::span<const float> conditional, std::span<const float> unconditional, float scale, float rescale,
-           int images, std::span<float> out) {
-  CHECK(
-      images > 0 && out.size() % images == 0 && conditional.size() == out.size() && unconditional.size() == out.size(),
-      "equal batches");
-  const size_t size = out.size() / images;
-  for (size_t first = 0; first < out.size(); first += size) {
-    const double wanted = rescale > 0 ? deviation(conditional.subspan(first, size)) : 0;
-    for (size_t i = first; i < first + size; ++i)
-      out[i] = unconditional[i] + scale * (conditional[i] - unconditional[i]);
-    if (!(rescale > 0)) continue;
-    const double reached = deviation(out.subspan(first, size));
-    if (reached == 0) continue;
-    const auto factor = static_cast<float>(rescale * wanted / reached + (1 - rescale));
-    for (size_t i = first; i < first + size; ++i) out[i] *= factor;
-  }
+           std::span<float> out) {
+  CHECK(conditional.size() == out.size() && unconditional.size() == out.size(), "equal sizes");
+  const double wanted = rescale > 0 ? deviation(conditional) : 0;
+  for (size_t i = 0; i < out.size(); ++i) out[i] = unconditional[i] + scale * (conditional[i] - unconditional[i]);
+  const double reached = rescale > 0 ? deviation(out) : 0;
+  if (reached == 0) return;
+  const auto factor = static_cast<float>(rescale * wanted / reached + (1 - rescale));
+  for (float& v : out) v *= factor;
 }
 
 }  // namespace sfumato::sampling

@@ -4,10 +4,10 @@
 
 namespace sfumato::sampling {
 
-/// out = unconditional + scale * (conditional - unconditional) for a batch of `images` back to back; `out` may be
-/// either. With `rescale` in 0..1 each image's standard deviation is drawn that far back to the conditional one's (Lin
-/// et al. 2023, section 3.4).
+/// out = unconditional + scale * (conditional - unconditional), for one image; `out` may be either.
+/// With `rescale` in 0..1 the standard deviation is drawn that far back to the conditional one's
+/// (Lin et al. 2023, section 3.4).
 void guide(std::span<const float> conditional, std::span<const float> unconditional, float scale, float rescale,
-           int images, std::span<float> out);
+           std::span<float> out);
 
 }  // namespace sfumato::sampling

@@ -118,7 +118,7 @@ int usable_timesteps(const NoiseTable& table, double lambda_min) {
 }
 
 Values spaced_timesteps(const NoiseTable& table, const SchedulerConfig& c, const Rules& rules, Spacing spacing, int n) {
-  const int count = rules.one_more && rules.preserving ? usable_timesteps(table, c.lambda_min_clipped) : table.size();
+  const int count = rules.one_more ? usable_timesteps(table, c.lambda_min_clipped) : table.size();
   Values t;
   switch (spacing) {
     case Spacing::kLeading:
@@ -249,15 +249,18 @@ Result<Schedule> make_schedule(const SchedulerConfig& config, SamplerKind sample
   if (steps < 1 || steps > config.num_train_timesteps)
     return usage_error(str("[sampling.schedule] expected 1..", config.num_train_timesteps, " steps, got ", steps));
   const Rules& rules = rules_of(sampler);
-  const bool by_config = kind == ScheduleKind::kModel;
-  if (by_config) kind = config.sigmas;
+  if (kind == ScheduleKind::kModel) kind = config.sigmas;
   const bool by_sigma = is_spread(kind) || kind == ScheduleKind::kAlignYourSteps;
   const bool exact_end = rules.exact_end && !by_sigma && config.prediction_type != PredictionType::kEpsilon;
-  Schedule s(sampler, config, NoiseTable(config, !exact_end));
+  Schedule s;
+  s.sampler = sampler;
+  s.config = config;
+  s.table = NoiseTable(config, !exact_end);
   if (!s.table.usable())
     return input_error("[sampling.schedule] expected betas with which noise grows, got a flat table");
 
   const Spacing spacing = spacing_of(kind, config, rules);
+  // Schedules of sigmas, too, begin with timesteps: some samplers spread only between the first and the last of them.
   Values t = TRY(timesteps_of(s, rules, by_sigma ? ScheduleKind::kLinspace : kind, spacing, steps));
   Values sigmas;
   for (double v : t) sigmas.push_back(s.table.sigma(v));

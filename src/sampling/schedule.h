@@ -2,7 +2,6 @@
 // From a scheduler config to the noise levels that a sampler visits.
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -26,7 +25,7 @@ struct Level {
 class NoiseTable {
  public:
   /// With `finite`, a last alpha of 0 (zero terminal SNR) is raised so that sigma is 4096 there, as diffusers does.
-  explicit NoiseTable(const SchedulerConfig& config, bool finite = true);
+  explicit NoiseTable(const SchedulerConfig& config = {}, bool finite = true);
 
   int size() const { return static_cast<int>(alpha_bars_.size()); }
   /// Variance preserving level of a training timestep.
@@ -46,10 +45,7 @@ class NoiseTable {
 
 /// Everything a sampler needs to know but the latents.
 struct Schedule {
-  Schedule(SamplerKind kind, SchedulerConfig from, NoiseTable noise)
-      : sampler(kind), config(std::move(from)), table(std::move(noise)) {}
-
-  SamplerKind sampler;
+  SamplerKind sampler = SamplerKind::kEuler;
   SchedulerConfig config;
   NoiseTable table;
   std::vector<Level> levels;       ///< steps + 1, noisiest first; the last is the image (or the smallest sigma)

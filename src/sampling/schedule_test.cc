@@ -16,12 +16,6 @@ using ::testing::Pointwise;
 
 const SchedulerConfig kSd15;  // its defaults
 
-std::vector<SamplerKind> all_samplers() {
-  std::vector<SamplerKind> kinds;
-  for (const auto name : sampler_names()) kinds.push_back(parse_sampler(name).value().sampler);
-  return kinds;
-}
-
 Schedule euler(ScheduleKind kind, int steps, const SchedulerConfig& config = kSd15) {
   return make_schedule(config, SamplerKind::kEuler, kind, steps).value();
 }
@@ -89,8 +83,8 @@ TEST(Spacing, InitialNoise) {
 }
 
 // D1: a loop over floats steps once too often at 9, 11, 12, 18 ... (and numpy.arange at 61, 103 ...).
-TEST(Spacing, EveryCountOfStepsOfEverySamplerAndSchedule) {
-  for (const SamplerKind sampler : all_samplers())
+TEST(Spacing, EveryCountOfSteps) {
+  for (const SamplerKind sampler : {SamplerKind::kEuler, SamplerKind::kDpmpp2M, SamplerKind::kDdim, SamplerKind::kPndm})
     for (const ScheduleKind kind : {ScheduleKind::kLeading, ScheduleKind::kLinspace, ScheduleKind::kTrailing,
                                     ScheduleKind::kSgmUniform, ScheduleKind::kSimple, ScheduleKind::kKarras})
       for (int n = 1; n <= 1000; ++n) {
