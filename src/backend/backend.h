@@ -22,6 +22,9 @@ enum class Precision {
 };
 std::string_view precision_name(Precision precision);
 
+/// What kAuto stands for on this machine; anything else is returned as it is.
+Precision resolve_precision(Precision asked);
+
 struct CompileOptions {
   Precision precision = Precision::kF32;
 };

@@ -4,12 +4,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "image/image.h"
-#include "sampling/sampler.h"
-#include "sampling/schedule.h"
+#include "sampling/noise.h"
+#include "sampling/names.h"
 #include "tensor/tensor.h"
 
 namespace sfumato {
@@ -24,10 +25,11 @@ struct Progress {
   enum class Stage { kText, kEncode, kSample, kDecode };
   Stage stage = Stage::kSample;
   int batch = 0, batches = 1;       ///< which batch of the request
-  int step = 0, steps = 0;          ///< network passes done and to do, in this batch
-  const Tensor* latents = nullptr;  ///< [B,h,w,4] the current denoised estimate while sampling, or null
+  int step = 0, steps = 0;          ///< done and to do, in this batch; PNDM counts network passes
+  std::span<const float> denoised = {};  ///< while sampling: the current estimate of the latents, [B,4,h,w]
 };
-/// Return false to stop: generate() then answers with ErrorKind::kCancelled within one step.
+/// Called before the text encoders, before the init image is encoded, after each step, and before each picture is
+/// decoded. Return false to stop: generate() then answers with ErrorKind::kCancelled within one step.
 using ProgressFn = std::function<bool(const Progress&)>;
 
 struct Request {
@@ -57,6 +59,7 @@ struct Picture {
   Image image;
   std::string prompt;
   uint32_t seed = 0;
+  Tensor latents;          ///< [4,h,w], the sampler's result
   std::string parameters;  ///< the PNG `parameters` text (image/parameters.h)
 };
 

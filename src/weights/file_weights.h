@@ -11,8 +11,8 @@
 namespace sfumato {
 
 /// Finds the files in `folder`, of which exactly one set is loaded. In this order:
-///   STEM.safetensors.index.json, STEM.safetensors, STEM.safetensors.index.fp16.json (or STEM.fp16.safetensors.index.json),
-///   STEM.fp16.safetensors
+///   STEM.safetensors.index.json, STEM.safetensors, STEM.safetensors.index.fp16.json (or
+///   STEM.fp16.safetensors.index.json), STEM.fp16.safetensors
 /// for STEM "diffusion_pytorch_model" and "model". Shards may be named STEM-00001-of-00002.fp16.safetensors or
 /// STEM.fp16-00001-of-00002.safetensors: the index says. With `variant` "fp16" only the fp16 names count.
 /// Errors list the files that are there.

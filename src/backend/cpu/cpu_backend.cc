@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/backend.h"
+#include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
 #include "base/cpu.h"
 #include "base/strings.h"
@@ -17,12 +18,25 @@ std::string_view precision_name(Precision precision) {
   return kNames[static_cast<int>(precision)];
 }
 
+Precision resolve_precision(Precision asked) {
+  if (asked != Precision::kAuto) return asked;
+  return cpu::onednn_bf16_pays() ? Precision::kBF16 : Precision::kF32;
+}
+
 namespace cpu {
 namespace {
 
-// Weights that kernels want as float (biases, norms) are small; the large ones stay in the file's type.
-bool is_small(const Shape& shape) {
-  return shape.rank() <= 1;
+// Which weights kernels read as float: all but those that are multiplied or looked up, which stay in the file's type.
+std::vector<bool> read_as_float(const ir::Graph& graph) {
+  std::vector<bool> out(graph.nodes.size());
+  for (const ir::Node& node : graph.nodes) {
+    const bool has_raw_weight = std::holds_alternative<ir::Conv2d>(node.op) ||
+                                std::holds_alternative<ir::Linear>(node.op) ||
+                                std::holds_alternative<ir::Embedding>(node.op);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] && !(has_raw_weight && i == 1)) out[static_cast<size_t>(node.inputs[i].id)] = true;
+  }
+  return out;
 }
 
 // A reshape, or a slice of the outermost axis: the same bytes under another shape.

@@ -1,0 +1,123 @@
+#include "pipeline/model.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+#include "weights/file_weights.h"
+#include "weights/model_folder.h"
+
+namespace sfumato {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Family {
+  std::string_view name;
+  int steps;
+  float guidance;
+};
+constexpr Family kSd1{"SD1", 20, 7.5f}, kSd2{"SD2", 20, 7.5f}, kSdxl{"SDXL", 20, 7.5f};
+
+const Family& family_of(const models::UNetConfig& unet) {
+  if (unet.addition_embed_type == "text_time") return kSdxl;
+  return unet.cross_attention_dim == 1024 ? kSd2 : kSd1;
+}
+
+/// The id after the end token: that of the tokenizer folder's pad token, "!" or the end token itself.
+int pad_id_of(const ModelFolder& folder, const std::string& tokenizer, bool is_second_or_sd2) {
+  constexpr int kEnd = 49407, kExclamation = 0;
+  const Json special = Json::parse(folder.text(tokenizer + "/special_tokens_map.json"), nullptr, false);
+  if (special.is_object() && special.contains("pad_token")) {
+    const Json& token = special["pad_token"];
+    const Json& content = token.is_object() && token.contains("content") ? token["content"] : token;
+    if (content.is_string()) return content == "!" ? kExclamation : kEnd;
+  }
+  return is_second_or_sd2 ? kExclamation : kEnd;
+}
+
+ComponentInfo describe(const std::string& name, const std::string& class_name, const WeightSource& weights) {
+  ComponentInfo info{name, class_name, "", 0, 0};
+  std::map<DType, int64_t> elements;
+  for (const std::string& tensor : weights.names()) {
+    const TensorView view = *weights.find(tensor);
+    info.parameters += view.shape.elements();
+    info.bytes += static_cast<int64_t>(view.bytes());
+    elements[view.dtype] += view.shape.elements();
+  }
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != elements.end()) info.dtype = dtype_name(most->first);
+  return info;
+}
+
+/// Defaults a model folder may state for itself: {"sfumato": {"guidance_scale", "steps"}} in model_index.json.
+void apply_own_defaults(const Json& index, ModelInfo& info) {
+  if (!index.contains("sfumato") || !index["sfumato"].is_object()) return;
+  const Json& own = index["sfumato"];
+  if (own.contains("guidance_scale") && own["guidance_scale"].is_number())
+    info.default_guidance = own["guidance_scale"];
+  if (own.contains("steps") && own["steps"].is_number_integer()) info.default_steps = own["steps"];
+}
+
+}  // namespace
+
+Result<Model> Model::open(const fs::path& path) {
+  const ModelFolder folder = TRY(ModelFolder::open(path.empty() ? TRY(embedded_model_path()) : path));
+  const Json& index = folder.index();
+  Model model;
+  model.info.name = folder.name();
+
+  model.unet = TRY(models::parse_unet_config(TRY(folder.config("unet"))));
+  model.unet_weights = TRY(folder.weights("unet"));
+  model.vae = TRY(models::parse_vae_config(TRY(folder.config("vae"))));
+  model.vae_weights = TRY(folder.weights("vae"));
+  const Family& family = family_of(model.unet);
+  for (const char* suffix : {"", "_2"}) {
+    const std::string name = str("text_encoder", suffix);
+    if (!folder.has(name)) continue;
+    model.text_encoders.push_back({TRY(models::parse_clip_text_config(TRY(folder.config(name)))),
+                                   TRY(folder.weights(name)),
+                                   pad_id_of(folder, str("tokenizer", suffix), *suffix || &family == &kSd2)});
+  }
+  if (model.text_encoders.empty() || (&family == &kSdxl && model.text_encoders.size() != 2))
+    return input_error(str("[pipeline.model] \"", path.string(), "\": expected ", &family == &kSdxl ? 2 : 1,
+                           " text encoders, got ", model.text_encoders.size(),
+                           "; SDXL refiner models are not supported yet"));
+  model.info.scheduler = TRY(sampling::parse_scheduler_config(TRY(folder.scheduler())));
+  model.info.scheduler.sdxl = &family == &kSdxl;
+  model.zero_absent_negative = &family == &kSdxl && index.value("force_zeros_for_empty_prompt", true);
+
+  model.info.family = family.name;
+  model.info.default_steps = family.steps;
+  model.info.default_guidance = family.guidance;
+  const int side = static_cast<int>(model.unet.sample_size) * model.vae_factor();
+  model.info.default_size = {side, side};
+  apply_own_defaults(index, model.info);
+  model.info.hash = folder.hash();
+  for (const std::string& name : folder.components())
+    model.info.components.push_back(describe(name, folder.class_name(name), *TRY(folder.weights(name))));
+  return model;
+}
+
+Result<fs::path> embedded_model_path() {
+  std::vector<fs::path> places;
+  if (const char* given = std::getenv("SFUMATO_MODELS")) places.emplace_back(given);
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  places.push_back(program / "../share/sfumato/models");  // installed
+  places.push_back(program / "../../models");             // build/apps in the source folder
+  places.push_back(SFUMATO_INSTALLED_MODELS);             // a program that links the library
+  for (const fs::path& place : places)
+    if (fs::exists(place / "emoji" / "model_index.json")) return (place / "emoji").lexically_normal();
+  return input_error(str("[pipeline.model] the embedded model was not found in ", join(places, ", "),
+                         "; set SFUMATO_MODELS to the folder that holds emoji/, or give a model with -m"));
+}
+
+}  // namespace sfumato

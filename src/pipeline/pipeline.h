@@ -1,0 +1,60 @@
+#pragma once
+// The library's door: load a model, then generate pictures.
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "pipeline/conditioning.h"
+#include "pipeline/model.h"
+#include "pipeline/plan.h"
+#include "pipeline/programs.h"
+#include "pipeline/request.h"
+
+namespace sfumato {
+
+struct PipelineOptions {
+  std::filesystem::path model;  ///< a folder in diffusers layout; empty: the embedded model
+  int threads = 0;              ///< 0: default_threads()
+  Precision precision = Precision::kAuto;
+};
+
+/// Not for two threads at once.
+class Pipeline {
+ public:
+  /// Opens the model and checks every tensor it needs, without computing anything.
+  static Result<std::unique_ptr<Pipeline>> load(const PipelineOptions& options);
+
+  /// The pictures of `request`: for each prompt, `request.images` of them; picture i overall has seed + i, and is the
+  /// same bit for bit whatever the batch.
+  Result<std::vector<Picture>> generate(const Request& request);
+
+  const ModelInfo& info() const { return model_.info; }
+  Precision precision() const { return precision_; }
+  /// Remarks of the last call for the person in front: dropped prompt text, fallbacks. One line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  Pipeline(Model model, std::unique_ptr<Backend> backend, Precision precision)
+      : model_(std::move(model)),
+        backend_(std::move(backend)),
+        precision_(precision),
+        programs_(model_, *backend_, precision) {}
+
+  struct Batch;
+  /// The final latents of a batch, [C,h,w] back to back.
+  Result<std::vector<float>> sample_batch(const Plan& plan, const Request& request, const Batch& batch,
+                                          const Conditioning& negative);
+  /// Picture `index` of the request from its latents.
+  Result<Picture> finish(const Plan& plan, const Request& request, int index, std::span<const float> latents);
+  /// Decodes [1,h,w,C]; at fp32 if the chosen precision gives a NaN or infinity, and says so.
+  Result<Image> decode(const Tensor& latent, const Plan& plan);
+
+  Model model_;
+  std::unique_ptr<Backend> backend_;
+  Precision precision_;
+  Programs programs_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace sfumato

@@ -1,0 +1,44 @@
+#pragma once
+// The networks of a model, compiled on first use for each static shape and kept.
+#include <list>
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "pipeline/model.h"
+
+namespace sfumato {
+
+/// At most `kCapacity` programs are kept; the one not used for longest goes first. Pointers stay valid until the next
+/// call.
+class Programs {
+ public:
+  Programs(const Model& model, Backend& backend, Precision precision)
+      : model_(model), backend_(backend), precision_(precision) {}
+
+  /// Encoder `index` for one prompt, stopping `clip_skip` - 1 layers early.
+  Result<Executable*> text_encoder(int index, int clip_skip);
+  /// For `batch` latents of `height` x `width` and `tokens` text tokens.
+  Result<Executable*> unet(int batch, int height, int width, int tokens);
+  /// One latent of `height` x `width` at a time.
+  Result<Executable*> vae_decoder(int height, int width, Precision precision);
+  /// One picture of `height` x `width` at a time.
+  Result<Executable*> vae_encoder(int height, int width);
+
+ private:
+  static constexpr size_t kCapacity = 8;
+  struct Entry {
+    std::string key;
+    std::unique_ptr<Executable> program;
+  };
+  template <class Build>
+  Result<Executable*> get(std::string key, const std::shared_ptr<const WeightSource>& weights, Precision precision,
+                          Build build);
+
+  const Model& model_;
+  Backend& backend_;
+  Precision precision_;
+  std::list<Entry> entries_;  // most recently used first
+};
+
+}  // namespace sfumato
