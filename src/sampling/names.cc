@@ -59,6 +59,8 @@ constexpr std::array kPredictions = {
     Row<PredictionType>{PredictionType::kSample, "sample", "original_sample"},
 };
 
+constexpr std::array kRngs = {Row<RngKind>{RngKind::kCpu, "cpu", ""}, Row<RngKind>{RngKind::kPhilox, "philox", ""}};
+
 /// "DPM++ 2S a", "dpm++2s_a" and "dpmpp_2s_a" become one: "dpm++2sa".
 std::string normalize(std::string_view name) {
   std::string out;
@@ -126,6 +128,11 @@ Result<PredictionType> parse_prediction(std::string_view name) {
       str("[sampling.prediction] expected one of ", join(names_of(kPredictions), ", "), "; got \"", name, "\""));
 }
 
+Result<RngKind> parse_rng(std::string_view name) {
+  if (const auto* row = find(kRngs, normalize(name))) return row->kind;
+  return usage_error(str("[sampling.rng] expected one of ", join(names_of(kRngs), ", "), "; got \"", name, "\""));
+}
+
 std::string_view sampler_name(SamplerKind kind) {
   return row_of(kSamplers, kind).name;
 }
@@ -134,6 +141,9 @@ std::string_view schedule_name(ScheduleKind kind) {
 }
 std::string_view prediction_name(PredictionType type) {
   return row_of(kPredictions, type).name;
+}
+std::string_view rng_name(RngKind kind) {
+  return row_of(kRngs, kind).name;
 }
 std::vector<std::string_view> sampler_names() {
   return names_of(kSamplers);

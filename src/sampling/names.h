@@ -1,5 +1,5 @@
 #pragma once
-// Samplers, schedules and prediction types, and every name by which people call them.
+// Samplers, schedules, prediction types and generators, and every name by which people call them.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +47,11 @@ enum class ScheduleKind {
 /// What the network's output stands for.
 enum class PredictionType { kEpsilon, kV, kSample };
 
+enum class RngKind {
+  kCpu,     ///< torch.randn(generator=torch.Generator("cpu")), bit for bit
+  kPhilox,  ///< torch.randn(device="cuda"), to the last bits of the GPU's log and sin
+};
+
 struct SamplerChoice {
   SamplerKind sampler;
   std::optional<ScheduleKind> schedule;  ///< from a suffix, as in "DPM++ 2M Karras"
@@ -58,11 +63,14 @@ Result<SamplerChoice> parse_sampler(std::string_view name);
 Result<ScheduleKind> parse_schedule(std::string_view name);
 /// "epsilon" ("eps"), "v_prediction" ("v") or "sample".
 Result<PredictionType> parse_prediction(std::string_view name);
+/// "cpu" or "philox".
+Result<RngKind> parse_rng(std::string_view name);
 
 /// A1111's name: what is printed and written into PNGs.
 std::string_view sampler_name(SamplerKind kind);
 std::string_view schedule_name(ScheduleKind kind);
 std::string_view prediction_name(PredictionType type);
+std::string_view rng_name(RngKind kind);
 
 /// All of them, in the order of the enums.
 std::vector<std::string_view> sampler_names();

@@ -73,6 +73,9 @@ TEST(Names, SchedulesAndPredictions) {
   EXPECT_EQ(parse_schedule("sgm_uniform").value(), ScheduleKind::kSgmUniform);
   EXPECT_EQ(parse_prediction("v").value(), PredictionType::kV);
   EXPECT_EQ(parse_prediction("eps").value(), PredictionType::kEpsilon);
+  EXPECT_EQ(parse_rng("philox").value(), RngKind::kPhilox);
+  EXPECT_EQ(parse_rng(rng_name(RngKind::kCpu)).value(), RngKind::kCpu);
+  EXPECT_EQ(parse_rng("gpu").error().kind, ErrorKind::kUsage);
   EXPECT_EQ(prediction_name(PredictionType::kV), "v_prediction");
 }
 

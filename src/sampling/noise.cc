@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <random>
 
 #include "base/check.h"
@@ -144,16 +145,6 @@ class PhiloxGenerator final : public Generator {
 };
 
 }  // namespace
-
-std::optional<RngKind> rng_kind_from_name(std::string_view name) {
-  if (name == "cpu") return RngKind::kCpu;
-  if (name == "philox") return RngKind::kPhilox;
-  return std::nullopt;
-}
-
-std::string_view rng_name(RngKind kind) {
-  return kind == RngKind::kCpu ? "cpu" : "philox";
-}
 
 std::unique_ptr<Generator> make_generator(RngKind kind, uint64_t seed) {
   if (kind == RngKind::kPhilox) return std::make_unique<PhiloxGenerator>(seed);

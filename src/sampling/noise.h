@@ -2,21 +2,12 @@
 // Seeded normal noise with the very numbers that PyTorch draws, on every machine.
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "sampling/names.h"
+
 namespace sfumato::sampling {
-
-enum class RngKind {
-  kCpu,     ///< torch.randn(generator=torch.Generator("cpu")), bit for bit
-  kPhilox,  ///< torch.randn(device="cuda"), to the last bits of the GPU's log and sin
-};
-
-/// "cpu" or "philox"; nothing for another name.
-std::optional<RngKind> rng_kind_from_name(std::string_view name);
-std::string_view rng_name(RngKind kind);
 
 /// A stream of standard normal numbers. What one call draws depends on its length, as it does in PyTorch: two calls of
 /// 8 differ from one of 16.

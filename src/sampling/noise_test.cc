@@ -103,10 +103,5 @@ TEST(BatchNoise, EachImageIsItsOwnSeed) {
   }
 }
 
-TEST(RngKind, Names) {
-  for (const RngKind kind : {RngKind::kCpu, RngKind::kPhilox}) EXPECT_EQ(rng_kind_from_name(rng_name(kind)), kind);
-  EXPECT_FALSE(rng_kind_from_name("gpu"));
-}
-
 }  // namespace
 }  // namespace sfumato::sampling
