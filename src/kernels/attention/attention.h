@@ -5,6 +5,11 @@
 
 namespace sfumato::kernels {
 
+enum class AttentionPrecision {
+  kF32,   ///< float throughout
+  kBF16,  ///< q, k, v and probabilities rounded to bfloat16, sums and softmax in float; as kF32 where there is no AMX
+};
+
 /// q [batch,queries,heads*head_size], k and v [batch,keys,heads*head_size], out as q; rows are `*_stride` floats apart,
 /// so that q, k and v may be slices of one buffer. out = softmax(scale q k^T) v for each head. causal: query i sees
 /// keys 0..i, and there are as many keys as queries. A query's bits depend on nothing but its own row, the keys and
@@ -16,6 +21,7 @@ struct AttentionArgs {
   int64_t q_stride = 0, k_stride = 0, v_stride = 0, out_stride = 0;
   float scale = 1;
   bool causal = false;
+  AttentionPrecision precision = AttentionPrecision::kF32;
 };
 
 /// `scratch` holds attention_scratch(args) bytes, aligned to 64.

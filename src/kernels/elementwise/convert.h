@@ -2,6 +2,7 @@
 // Between float and the 16-bit types. Sources may be unaligned.
 #include <cstdint>
 
+#include "kernels/resize/resize.h"
 #include "tensor/dtype.h"
 
 namespace sfumato::kernels {
@@ -13,7 +14,5 @@ void convert_to_bf16(const void* source, DType dtype, int64_t count, uint16_t* o
 inline void convert_f32_to_bf16(const float* source, int64_t count, uint16_t* out) {
   convert_to_bf16(source, DType::kF32, count, out);
 }
-/// x [h,w,channels] -> out [2h,2w,channels], each pixel four times, rounded to bfloat16.
-void upsample2x_to_bf16(const float* x, int64_t h, int64_t w, int64_t channels, uint16_t* out);
 
 }  // namespace sfumato::kernels

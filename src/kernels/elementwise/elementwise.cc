@@ -92,6 +92,12 @@ void embedding(const int32_t* ids, int64_t count, const void* table_data, DType 
   }
 }
 
+void gather_row(const float* x, const int32_t* index, int64_t batch, int64_t rows, int64_t channels, float* out) {
+  for (int64_t b = 0; b < batch; ++b)
+    std::memcpy(out + b * channels, x + (b * rows + index[b]) * channels,
+                static_cast<size_t>(channels) * sizeof(float));
+}
+
 void timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_first, float shift, float max_period,
                         float* out) {
   const int64_t half = dim / 2;
@@ -106,17 +112,6 @@ void timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_fir
       sines[k] = static_cast<float>(std::sin(angle));
     }
   }
-}
-
-void upsample_nearest(const float* x, int64_t batch, int64_t h, int64_t w, int64_t channels, int64_t out_h,
-                      int64_t out_w, float* out) {
-  parallel_parts(batch * out_h, 1, [&](int64_t r, int64_t) {
-    const int64_t y = r % out_h * h / out_h;
-    const float* source = x + (r / out_h * h + y) * w * channels;
-    for (int64_t i = 0; i < out_w; ++i)
-      std::memcpy(out + (r * out_w + i) * channels, source + i * w / out_w * channels,
-                  static_cast<size_t>(channels) * sizeof(float));
-  });
 }
 
 void convert_to_f32(const void* source, DType dtype, int64_t count, float* out) {
@@ -138,20 +133,6 @@ void convert_to_bf16(const void* source, DType dtype, int64_t count, uint16_t* o
     float wide[kPart];
     widen(row, from, dtype, n, wide);
     row.f32_to_bf16(wide, n, out + at);
-  });
-}
-
-void upsample2x_to_bf16(const float* x, int64_t h, int64_t w, int64_t channels, uint16_t* out) {
-  const ElementwiseRow& row = table();
-  const auto bytes = static_cast<size_t>(channels) * 2;
-  parallel_parts(h, 1, [&](int64_t y, int64_t) {
-    uint16_t* first = out + 2 * y * 2 * w * channels;
-    for (int64_t i = 0; i < w; ++i) {
-      uint16_t* pixel = first + 2 * i * channels;
-      row.f32_to_bf16(x + (y * w + i) * channels, channels, pixel);
-      std::memcpy(pixel + channels, pixel, bytes);
-    }
-    std::memcpy(first + 2 * w * channels, first, static_cast<size_t>(2 * w) * bytes);
   });
 }
 

@@ -3,6 +3,7 @@
 // not depend on the number of threads.
 #include <cstdint>
 
+#include "kernels/resize/resize.h"
 #include "tensor/dtype.h"
 
 namespace sfumato::kernels {
@@ -26,13 +27,12 @@ void copy_rows(const float* x, int64_t x_stride, int64_t rows, int64_t width, fl
 /// ids [count], table [vocabulary,channels] in F32, F16 or BF16, maybe unaligned -> out [count,channels].
 void embedding(const int32_t* ids, int64_t count, const void* table, DType dtype, int64_t channels, float* out);
 
+/// x [batch,rows,channels], index [batch] in [0, rows) -> out [batch,channels]
+void gather_row(const float* x, const int32_t* index, int64_t batch, int64_t rows, int64_t channels, float* out);
+
 /// t [count] -> out [count,dim]: cos and sin of t * exp(-ln(max_period) i / (dim/2 - shift)), i < dim/2, computed in
 /// double; cosines first if `cos_first`. diffusers' get_timestep_embedding.
 void timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_first, float shift, float max_period,
                         float* out);
-
-/// x [batch,h,w,channels] -> out [batch,out_h,out_w,channels], source index floor(i * in / out). Not in place.
-void upsample_nearest(const float* x, int64_t batch, int64_t h, int64_t w, int64_t channels, int64_t out_h,
-                      int64_t out_w, float* out);
 
 }  // namespace sfumato::kernels
