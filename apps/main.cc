@@ -1,1 +1,35 @@
-int main(){}
+// sfumato: text to image. `sfumato "a red apple"` is `sfumato generate "a red apple"`.
+#include <cstdio>
+#include <new>
+
+#include "apps/generate/generate.h"
+#include "apps/info/info.h"
+#include "base/cpu.h"
+#include "base/mapped_file.h"
+
+namespace sfumato {
+namespace {
+
+Result<void> run(Words words) {
+  TRY(check_isa_environment());
+  const std::string first = words.empty() ? "" : words[0];
+  if (first == "info") return info({words.begin() + 1, words.end()});
+  if (first == "generate") words.erase(words.begin());
+  return generate(words);
+}
+
+}  // namespace
+}  // namespace sfumato
+
+int main(int argc, char** argv) {
+  sfumato::install_sigbus_message();
+  try {
+    const sfumato::Result<void> result = sfumato::run({argv + 1, argv + argc});
+    if (result) return 0;
+    std::fprintf(stderr, "sfumato: %s\n", result.error().message.c_str());
+    return static_cast<int>(result.error().kind);
+  } catch (const std::bad_alloc&) {
+    std::fputs("sfumato: [main] out of memory; try a smaller size or batch\n", stderr);
+    return static_cast<int>(sfumato::ErrorKind::kOutOfMemory);
+  }
+}

@@ -152,8 +152,8 @@ struct OpRow {
 constexpr std::array<OpRow, std::variant_size_v<Op>> kOps = {{
     {"input", 0, 0},
     {"weight", 0, 0},
-    {"conv2d", 3, 3},
-    {"linear", 3, 3},
+    {"conv2d", 3, 5},
+    {"linear", 3, 5},
     {"attention", 3, 3},
     {"group_norm", 3, 3},
     {"layer_norm", 3, 3},

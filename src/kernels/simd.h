@@ -7,6 +7,9 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+/// For kernels whose arrays of Vec must stay in registers.
+#define SFUMATO_INLINE inline __attribute__((always_inline))
+
 namespace sfumato::kernels {
 namespace {
 
@@ -30,13 +33,34 @@ typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
   __builtin_memcpy(p, &v, sizeof v);
 }
 [[maybe_unused]] inline Vec splat(float x) {
-  return Vec{} + x;
+#if defined(__AVX512F__)
+  return (Vec)_mm512_set1_ps(x);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_set1_ps(x);
+#else
+  return (Vec)_mm_set1_ps(x);
+#endif
 }
+
+/// The greater and the lesser; `b` where either is NaN, so that max(constant, x) keeps the NaN of x.
+/// (With a full mask: gcc 12 warns about the form without one.)
 [[maybe_unused]] inline Vec max(Vec a, Vec b) {
-  return a > b ? a : b;
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return (Vec)_mm_max_ps((__m128)a, (__m128)b);
+#endif
 }
 [[maybe_unused]] inline Vec min(Vec a, Vec b) {
-  return a < b ? a : b;
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return (Vec)_mm_min_ps((__m128)a, (__m128)b);
+#endif
 }
 /// a * b + c; one rounding where the level has FMA.
 [[maybe_unused]] inline Vec fma(Vec a, Vec b, Vec c) {
@@ -54,78 +78,29 @@ typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
   for (int i = 0; i < kLanes; ++i) total += v[i];
   return total;
 }
-[[maybe_unused]] inline float largest(Vec v) {
-  float best = v[0];
-  for (int i = 1; i < kLanes; ++i) best = v[i] > best ? v[i] : best;
-  return best;
-}
 
 /// The first `n` < kLanes elements, then zeros; and the reverse.
-[[maybe_unused]] inline Vec load_part(const float* p, int64_t n) {
+[[maybe_unused]] inline Vec load_part(const float* p, int n) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+#elif defined(__AVX2__)
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return (Vec)_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), lanes));
+#else
   Vec v{};
-  __builtin_memcpy(&v, p, static_cast<size_t>(n) * sizeof(float));
+  for (int i = 0; i < n; ++i) v[i] = p[i];
   return v;
+#endif
 }
-[[maybe_unused]] inline void store_part(float* p, Vec v, int64_t n) {
-  __builtin_memcpy(p, &v, static_cast<size_t>(n) * sizeof(float));
-}
-
-/// e^x, within 2 units in the last place; 0 below -87.3, infinity above 88.7, NaN for NaN.
-/// Cody and Waite's reduction x = n ln 2 + r, and the Taylor polynomial of degree 7 on |r| <= ln 2 / 2.
-[[maybe_unused]] inline Vec exp(Vec x) {
-  const Vec clamped = x != x ? x : min(max(x, splat(-87.3f)), splat(88.7f));
-  const Vec shifted = fma(clamped, splat(1.44269504f), splat(12582912.0f));  // 1.5 * 2^23: rounds to an integer
-  const Vec n = shifted - 12582912.0f;
-  Vec r = fma(n, splat(-0.693359375f), clamped);
-  r = fma(n, splat(2.12194440e-4f), r);
-  Vec p = splat(1.0f / 5040);
-  p = fma(p, r, splat(1.0f / 720));
-  p = fma(p, r, splat(1.0f / 120));
-  p = fma(p, r, splat(1.0f / 24));
-  p = fma(p, r, splat(1.0f / 6));
-  p = fma(p, r, splat(0.5f));
-  p = fma(p, r, splat(1.0f));
-  p = fma(p, r, splat(1.0f));
-  // 2^n in two factors, so that n = 128 does not overflow on the way.
-  const IntVec exponent = __builtin_convertvector(n, IntVec);
-  const IntVec half = exponent >> 1, rest = exponent - half;
-  const Vec result = p * (Vec)((half + 127) << 23) * (Vec)((rest + 127) << 23);
-  const Vec bounded = x < -87.3f ? Vec{} : result;
-  const Vec with_infinity = x > 88.72283f ? splat(__builtin_inff()) : bounded;
-  return x != x ? x : with_infinity;
-}
-
-/// erf(x), absolute error below 3e-7. |x| < 1: the Taylor series (Abramowitz and Stegun 7.1.5); beyond: one minus the
-/// Chebyshev fit of erfc with relative error below 1.2e-7 (Numerical Recipes, 3rd edition, section 6.2.2).
-[[maybe_unused]] inline Vec erf(Vec x) {
-  const Vec a = x < 0 ? -x : x;
-  const Vec t = 1.0f / fma(a, splat(0.5f), splat(1.0f));
-  Vec p = splat(0.17087277f);
-  p = fma(p, t, splat(-0.82215223f));
-  p = fma(p, t, splat(1.48851587f));
-  p = fma(p, t, splat(-1.13520398f));
-  p = fma(p, t, splat(0.27886807f));
-  p = fma(p, t, splat(-0.18628806f));
-  p = fma(p, t, splat(0.09678418f));
-  p = fma(p, t, splat(0.37409196f));
-  p = fma(p, t, splat(1.00002368f));
-  p = fma(p, t, splat(-1.26551223f));
-  const Vec tail = 1.0f - t * exp(fma(-a, a, p));
-  const Vec s = x * x;
-  Vec q = splat(1.0f / 76204800.0f);  // the sum of (-1)^n x^(2n) / (n! (2n + 1)), n = 10 .. 0
-  q = fma(q, s, splat(-1.0f / 6894720.0f));
-  q = fma(q, s, splat(1.0f / 685440.0f));
-  q = fma(q, s, splat(-1.0f / 75600.0f));
-  q = fma(q, s, splat(1.0f / 9360.0f));
-  q = fma(q, s, splat(-1.0f / 1320.0f));
-  q = fma(q, s, splat(1.0f / 216.0f));
-  q = fma(q, s, splat(-1.0f / 42.0f));
-  q = fma(q, s, splat(0.1f));
-  q = fma(q, s, splat(-1.0f / 3.0f));
-  q = fma(q, s, splat(1.0f));
-  const Vec near = x * q * 1.12837917f;
-  const Vec far = x < 0 ? -tail : tail;
-  return a < 1.0f ? near : far;
+[[maybe_unused]] inline void store_part(float* p, Vec v, int n) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), (__m512)v);
+#elif defined(__AVX2__)
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), lanes), (__m256)v);
+#else
+  for (int i = 0; i < n; ++i) p[i] = v[i];
+#endif
 }
 
 /// Calls step(i, width) for i = 0, kLanes, ...; width is kLanes but for the last.
@@ -147,3 +122,5 @@ inline void for_lanes(int64_t n, Step step) {
 
 }  // namespace
 }  // namespace sfumato::kernels
+
+#include "kernels/simd_math.h"

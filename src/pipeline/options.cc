@@ -69,11 +69,6 @@ Result<Precision> parse_precision(const std::string& text) {
   return usage_error(str("[options] --precision expected auto, fp32 or bf16, got \"", text, "\""));
 }
 
-Result<sampling::RngKind> parse_rng(const std::string& text) {
-  if (const auto kind = sampling::rng_kind_from_name(text)) return *kind;
-  return usage_error(str("[options] --rng expected cpu or philox, got \"", text, "\""));
-}
-
 std::vector<Option> make_options() {
   using G = OptionGroup;
   const auto request = [](auto member) {
@@ -117,7 +112,7 @@ std::vector<Option> make_options() {
   add(G::kSampling, {"--clip-skip"}, "N", "1: the text encoder's last layer, 2: the one before",
       number<int>("--clip-skip", 1, 12, request(&Request::clip_skip)));
   add(G::kSampling, {"--rng"}, "KIND", "cpu: PyTorch's numbers; philox: those of CUDA",
-      parsed(parse_rng, request(&Request::rng)));
+      parsed(sampling::parse_rng, request(&Request::rng)));
 
   add(G::kInit, {"--init-img", "-i"}, "FILE", "start from a picture", image(&Request::init_image));
   add(G::kInit, {"--strength"}, "X", "0 to 1: how far from it to go; default 0.75",

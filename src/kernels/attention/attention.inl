@@ -1,126 +1,160 @@
 // The attention family over Vec; included by attention_<level>.cc, which define kLevel and ROW.
+//
+// A tile of queries lies across the lanes: scores are S^T [keys, queries], sums are O^T [head_size, queries]. Then both
+// products take K and V as they are, one broadcast element at a time, whatever the head size and the number of keys;
+// the softmax needs nothing across lanes; and each query's arithmetic is the same in every lane.
 #include "kernels/attention/table.h"
 #include "kernels/simd.h"
+#include "kernels/transpose.h"
 
 namespace sfumato::kernels {
 namespace {
 
-constexpr int kRows = kLanes == 4 ? 3 : 6;   // queries a micro-kernel takes
-constexpr int kWide = kLanes == 16 ? 4 : 2;  // vectors of keys, or of head columns, it takes
-constexpr float kMinusInfinity = -__builtin_inff();
+// A register tile: kRows keys (or columns of the head) times kWide vectors of queries.
+constexpr int kRows = kLanes == 16 ? 8 : 4;
+constexpr int kWide = kLanes == 4 ? 2 : 3;
+constexpr int64_t kStep = kWide * kLanes;
+constexpr float kLog2E = 1.44269504f;
 
-void pack_keys(const float* k, int64_t stride, int64_t keys, int64_t head_size, float* out) {
-  for (int64_t first = 0; first < keys; first += kKeyBlock, out += head_size * kKeyBlock) {
-    const int64_t count = keys - first < kKeyBlock ? keys - first : kKeyBlock;
-    for (int64_t t = 0; t < kKeyBlock; ++t)
-      for (int64_t d = 0; d < head_size; ++d) out[d * kKeyBlock + t] = t < count ? k[(first + t) * stride + d] : 0.0f;
-  }
-}
-
-void pack_values(const float* v, int64_t stride, int64_t keys, int64_t head_size, int64_t padded, float* out) {
-  const int64_t rows = (keys + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
-  for (int64_t t = 0; t < rows; ++t)
-    for (int64_t d = 0; d < padded; ++d) out[t * padded + d] = t < keys && d < head_size ? v[t * stride + d] : 0.0f;
-}
-
-/// c[r][0..kN*kLanes) (+)= sum over i of a[r][i] * b[i][0..kN*kLanes), r < kRows, i < depth.
-template <int kN, bool kAdd>
-inline void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_stride, int64_t depth, float* c,
-                     int64_t c_stride) {
-  Vec sums[kRows][kN];
-  for (int r = 0; r < kRows; ++r)
-    for (int n = 0; n < kN; ++n) sums[r][n] = kAdd ? load(c + r * c_stride + n * kLanes) : Vec{};
+/// sums[r][w] = sum over i of a[r * row_stride + i * stride] * b[i][w], i < depth; b [depth, kW * kLanes].
+template <int kR, int kW>
+SFUMATO_INLINE void product(const float* a, int64_t row_stride, int64_t stride, const float* b, int64_t depth,
+                    Vec (&sums)[kR][kW]) {
+  for (int r = 0; r < kR; ++r)
+    for (int w = 0; w < kW; ++w) sums[r][w] = Vec{};
   for (int64_t i = 0; i < depth; ++i) {
-    Vec row[kN];
-    for (int n = 0; n < kN; ++n) row[n] = load(b + i * b_stride + n * kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      const Vec x = splat(a[r * a_stride + i]);
-      for (int n = 0; n < kN; ++n) sums[r][n] = fma(x, row[n], sums[r][n]);
+    Vec row[kW];
+    for (int w = 0; w < kW; ++w) row[w] = load(b + (i * kW + w) * kLanes);
+    for (int r = 0; r < kR; ++r) {
+      const Vec x = splat(a[r * row_stride + i * stride]);
+      for (int w = 0; w < kW; ++w) sums[r][w] = fma(x, row[w], sums[r][w]);
     }
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int n = 0; n < kN; ++n) store(c + r * c_stride + n * kLanes, sums[r][n]);
 }
 
-/// The same over `columns` columns, a multiple of kLanes.
-template <bool kAdd>
-inline void multiply_wide(const float* a, int64_t a_stride, const float* b, int64_t b_stride, int64_t depth, float* c,
-                          int64_t c_stride, int64_t columns) {
+/// Calls step.template operator()<R>(at) over [0, n): R = kRows as long as it fits, then the powers of two below.
+template <class Step>
+inline void for_rows(int64_t n, Step step) {
   int64_t at = 0;
-  for (; at + kWide * kLanes <= columns; at += kWide * kLanes)
-    multiply<kWide, kAdd>(a, a_stride, b + at, b_stride, depth, c + at, c_stride);
-  if (kWide == 4 && at + 2 * kLanes <= columns) {
-    multiply<2, kAdd>(a, a_stride, b + at, b_stride, depth, c + at, c_stride);
-    at += 2 * kLanes;
-  }
-  if (at < columns) multiply<1, kAdd>(a, a_stride, b + at, b_stride, depth, c + at, c_stride);
+  for (; at + kRows <= n; at += kRows) step.template operator()<kRows>(at);
+  if (kRows > 4 && at + 4 <= n) step.template operator()<4>(at), at += 4;
+  if (at + 2 <= n) step.template operator()<2>(at), at += 2;
+  if (at < n) step.template operator()<1>(at);
 }
 
-/// Turns a row of scores into e^(score - largest so far), and scales what was summed before to the new largest.
-inline void soften(float* scores, int64_t visible, float* sums, int64_t padded, float* largest_so_far, float* total) {
-  for (int64_t t = visible; t < kKeyBlock; ++t) scores[t] = kMinusInfinity;
-  Vec best = load(scores);
-  for (int64_t t = kLanes; t < kKeyBlock; t += kLanes) best = max(best, load(scores + t));
-  const float before = *largest_so_far, peak = largest(best) > before ? largest(best) : before;
-  if (peak == kMinusInfinity) {  // nothing visible yet
-    for (int64_t t = 0; t < kKeyBlock; t += kLanes) store(scores + t, Vec{});
-    return;
+/// A tile of kW vectors of queries and what it has gathered so far.
+template <int kW>
+struct Tile {
+  const AttentionBlock& block;
+  int64_t first, queries;  // within the block
+  float* q;                // [head_size, kW * kLanes], times scale * log2 e
+  float* sums;             // [head_size, kW * kLanes]
+  float* running;          // [3, kW * kLanes]: largest score, total, factor of this key block
+  float* scores;           // [kKeyBlock, kW * kLanes]
+
+  float* largest() const { return running; }
+  float* total() const { return running + kW * kLanes; }
+  float* fade() const { return running + 2 * kW * kLanes; }
+
+  void begin() const {
+    for (int w = 0; w < kW; ++w) {
+      const int64_t at = first + w * kLanes, rows = queries - w * kLanes;
+      load_transposed(block.q + at * block.q_stride, block.q_stride, rows < kLanes ? rows : kLanes, block.head_size,
+                      block.scale * kLog2E, q + w * kLanes, kW * kLanes);
+      store(largest() + w * kLanes, splat(-__builtin_inff()));
+      store(total() + w * kLanes, Vec{});
+    }
+    for (int64_t i = 0; i < block.head_size * kW; ++i) store(sums + i * kLanes, Vec{});
   }
-  Vec partial{};
-  for (int64_t t = 0; t < kKeyBlock; t += kLanes) {
-    const Vec p = exp(load(scores + t) - peak);
-    partial += p;
-    store(scores + t, p);
+
+  void take_keys(int64_t begin) const {
+    int64_t count = block.keys - begin < kKeyBlock ? block.keys - begin : kKeyBlock;
+    const int64_t first_query = block.first + first;
+    if (block.causal && first_query + queries - begin < count) count = first_query + queries - begin;
+    if (count <= 0) return;
+    for_rows(count, [&]<int kR>(int64_t at) {
+      Vec s[kR][kW];
+      product<kR, kW>(block.k + (begin + at) * block.k_stride, block.k_stride, 1, q, block.head_size, s);
+      for (int r = 0; r < kR; ++r)
+        for (int w = 0; w < kW; ++w) store(scores + ((at + r) * kW + w) * kLanes, s[r][w]);
+    });
+    if (block.causal && begin + count - 1 > first_query) hide_future(begin, count, first_query);
+    soften(count);
+    for_rows(block.head_size, [&]<int kR>(int64_t at) {
+      Vec o[kR][kW];
+      product<kR, kW>(block.v + begin * block.v_stride + at, 1, block.v_stride, scores, count, o);
+      for (int r = 0; r < kR; ++r)
+        for (int w = 0; w < kW; ++w) {
+          float* to = sums + ((at + r) * kW + w) * kLanes;
+          store(to, fma(load(to), load(fade() + w * kLanes), o[r][w]));
+        }
+    });
   }
-  const float fade = exp(splat(before - peak))[0];
-  *total = *total * fade + sum(partial);
-  *largest_so_far = peak;
-  if (fade != 1.0f)
-    for (int64_t d = 0; d < padded; d += kLanes) store(sums + d, load(sums + d) * fade);
-}
 
-inline int64_t clamp_count(int64_t n, int64_t most) { return n < 0 ? 0 : n > most ? most : n; }
+  void hide_future(int64_t begin, int64_t count, int64_t first_query) const {
+    for (int64_t t = 0; t < count; ++t)
+      for (int64_t i = 0; i < kW * kLanes && first_query + i < begin + t; ++i)
+        scores[t * kW * kLanes + i] = -__builtin_inff();
+  }
 
-void query_block(const float* q, int64_t q_stride, int64_t queries, int64_t first, const float* packed_keys,
-                 const float* packed_values, int64_t keys, int64_t head_size, int64_t padded, float scale, bool causal,
-                 float* out, int64_t out_stride, float* work) {
-  float* scores = work;                            // [kRows][kKeyBlock]
-  float* sums = scores + 6 * kKeyBlock;            // [kQueryBlock][padded]
-  float* largest_so_far = sums + kQueryBlock * padded;
-  float* total = largest_so_far + kQueryBlock;
-  float* scaled = total + kQueryBlock;             // [kRows][head_size]
-  for (int64_t i = 0; i < kQueryBlock * padded; ++i) sums[i] = 0;
-  for (int64_t i = 0; i < kQueryBlock; ++i) largest_so_far[i] = kMinusInfinity, total[i] = 0;
-
-  const int64_t last_key = causal ? clamp_count(first + queries, keys) : keys;
-  for (int64_t begin = 0; begin < last_key; begin += kKeyBlock) {
-    const float* keys_here = packed_keys + begin * head_size;
-    const float* values_here = packed_values + begin * padded;
-    for (int64_t row = 0; row < queries; row += kRows) {
-      const int64_t rows = clamp_count(queries - row, kRows);
-      for (int64_t r = 0; r < kRows; ++r)  // missing rows repeat the first: computed, never stored
-        for (int64_t d = 0; d < head_size; ++d)
-          scaled[r * head_size + d] = q[(row + (r < rows ? r : 0)) * q_stride + d] * scale;
-      multiply_wide<false>(scaled, head_size, keys_here, kKeyBlock, head_size, scores, kKeyBlock, kKeyBlock);
-      for (int64_t r = 0; r < kRows; ++r) {
-        const int64_t at = row + (r < rows ? r : 0);
-        const int64_t visible = causal ? first + at + 1 : keys;
-        if (r < rows)
-          soften(scores + r * kKeyBlock, clamp_count(visible - begin, kKeyBlock), sums + at * padded, padded,
-                 largest_so_far + at, total + at);
+  /// scores -> 2^(score - largest so far)
+  void soften(int64_t count) const {
+    Vec peak[kW], partial[kW];
+    for (int w = 0; w < kW; ++w) peak[w] = load(largest() + w * kLanes), partial[w] = Vec{};
+    for (int64_t t = 0; t < count; ++t)
+      for (int w = 0; w < kW; ++w) peak[w] = max(peak[w], load(scores + (t * kW + w) * kLanes));
+    for (int64_t t = 0; t < count; ++t)
+      for (int w = 0; w < kW; ++w) {
+        float* at = scores + (t * kW + w) * kLanes;
+        const Vec p = exp2_of_negative(load(at) - peak[w]);
+        partial[w] += p;
+        store(at, p);
       }
-      multiply_wide<true>(scores, kKeyBlock, values_here, padded, kKeyBlock, sums + row * padded, padded, padded);
+    for (int w = 0; w < kW; ++w) {
+      const Vec factor = exp2_of_negative(load(largest() + w * kLanes) - peak[w]);
+      store(fade() + w * kLanes, factor);
+      store(total() + w * kLanes, fma(load(total() + w * kLanes), factor, partial[w]));
+      store(largest() + w * kLanes, peak[w]);
     }
   }
-  for (int64_t r = 0; r < queries; ++r) {
-    const float inverse = 1.0f / total[r];
-    for (int64_t d = 0; d < head_size; ++d) out[r * out_stride + d] = sums[r * padded + d] * inverse;
+
+  void finish() const {
+    for (int w = 0; w < kW; ++w) {
+      const int64_t at = first + w * kLanes, rows = queries - w * kLanes;
+      store_transposed(sums + w * kLanes, kW * kLanes, block.head_size, 1.0f / load(total() + w * kLanes),
+                       block.out + at * block.out_stride, block.out_stride, rows < kLanes ? rows : kLanes);
+    }
   }
+};
+
+/// Calls use(tile) for each tile of the block, the last of which may be narrower.
+template <class Use>
+inline void for_tiles(const AttentionBlock& block, float* work, Use use) {
+  float* scores = work;
+  const int64_t of_tile = kStep * (2 * block.head_size + 3);
+  float* state = work + kStep * kKeyBlock;
+  for (int64_t first = 0; first < block.queries; first += kStep, state += of_tile) {
+    const int64_t left = block.queries - first, queries = left < kStep ? left : kStep;
+    float *sums = state + kStep * block.head_size, *running = sums + kStep * block.head_size;
+    if (queries > 2 * kLanes)
+      use(Tile<kWide>{block, first, queries, state, sums, running, scores});
+    else if (queries > kLanes)
+      use(Tile<2>{block, first, queries, state, sums, running, scores});
+    else
+      use(Tile<1>{block, first, queries, state, sums, running, scores});
+  }
+}
+
+void run(const AttentionBlock& block, float* work) {
+  for_tiles(block, work, [](auto tile) { tile.begin(); });
+  for (int64_t begin = 0; begin < block.keys; begin += kKeyBlock)  // its keys stay near for all tiles
+    for_tiles(block, work, [&](auto tile) { tile.take_keys(begin); });
+  for_tiles(block, work, [](auto tile) { tile.finish(); });
 }
 
 }  // namespace
 
 extern const AttentionRow ROW;
-const AttentionRow ROW = {kLevel, kLanes, pack_keys, pack_values, query_block};
+const AttentionRow ROW = {kLevel, kStep, run};
 
 }  // namespace sfumato::kernels

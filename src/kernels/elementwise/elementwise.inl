@@ -5,10 +5,6 @@
 namespace sfumato::kernels {
 namespace {
 
-inline Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
-inline Vec tanh(Vec x) { return 1.0f - 2.0f / (1.0f + exp(x + x)); }
-inline Vec gelu(Vec x) { return 0.5f * x * (1.0f + erf(x * 0.70710678f)); }
-
 struct Silu {
   Vec operator()(Vec x) const { return x * sigmoid(x); }
 };
@@ -35,12 +31,18 @@ void map(Function f, const float* x, int64_t count, float* out) {
 
 void unary_part(UnaryOp op, const float* x, int64_t count, float* out) {
   switch (op) {
-    case UnaryOp::kSilu: return map(Silu{}, x, count, out);
-    case UnaryOp::kGelu: return map(Gelu{}, x, count, out);
-    case UnaryOp::kGeluTanh: return map(GeluTanh{}, x, count, out);
-    case UnaryOp::kQuickGelu: return map(QuickGelu{}, x, count, out);
-    case UnaryOp::kRelu: return map(Relu{}, x, count, out);
-    case UnaryOp::kTanh: return map(Tanh{}, x, count, out);
+    case UnaryOp::kSilu:
+      return map(Silu{}, x, count, out);
+    case UnaryOp::kGelu:
+      return map(Gelu{}, x, count, out);
+    case UnaryOp::kGeluTanh:
+      return map(GeluTanh{}, x, count, out);
+    case UnaryOp::kQuickGelu:
+      return map(QuickGelu{}, x, count, out);
+    case UnaryOp::kRelu:
+      return map(Relu{}, x, count, out);
+    case UnaryOp::kTanh:
+      return map(Tanh{}, x, count, out);
   }
 }
 
@@ -73,7 +75,7 @@ inline HalfVec load_halves(const void* source, int64_t i, int width) {
 
 inline Vec widen_f16(HalfVec h) {
 #if defined(__AVX512F__)
-  return (Vec)_mm512_cvtph_ps((__m256i)h);
+  return (Vec)_mm512_maskz_cvtph_ps(0xffff, (__m256i)h);
 #elif defined(__AVX2__)
   return (Vec)_mm256_cvtph_ps((__m128i)h);
 #else

@@ -1,0 +1,26 @@
+#pragma once
+// What a person sees while waiting: a bar on a terminal, lines elsewhere, or JSON events.
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/options.h"
+
+namespace sfumato {
+
+class ProgressReporter {
+ public:
+  ProgressReporter(const RunOptions& run, const Pipeline& pipeline);
+  void show(const Progress& progress);
+  /// Ends the bar and prints the warnings.
+  void finish(const std::vector<std::string>& warnings);
+  void written(const std::filesystem::path& path, const Picture& picture);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool json_, quiet_, terminal_, bar_open_ = false;
+  Clock::time_point begin_ = Clock::now(), sampling_begin_ = begin_;
+};
+
+}  // namespace sfumato
