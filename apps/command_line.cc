@@ -72,7 +72,8 @@ void Command::take(std::initializer_list<std::string_view> names) {
     };
     CLI::Option* added =
         option.value.empty()
-            ? app.add_flag_callback(spelled, [set] { set("true"); }, option.help)
+            ? app.add_flag_callback(
+                  spelled, [set] { set("true"); }, option.help)
             : app.add_option_function<Words>(
                      spelled, [set](const Words& values) { std::for_each(values.begin(), values.end(), set); },
                      option.help)

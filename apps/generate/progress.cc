@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -11,18 +12,25 @@
 namespace sfumato {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+constexpr const char* kStages[] = {"text", "encode", "sample", "decode"};  // by Progress::Stage
+
+/// "1:05", "2:00:09"
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  char text[32];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
+  return text;
 }
 
-std::string clock_text(double seconds) {
-  char text[32];
-  const auto whole = static_cast<long>(seconds + 0.5);
-  std::snprintf(text, sizeof text, whole >= 3600 ? "%ld:%02ld:%02ld" : "%.0ld%02ld:%02ld",
-                whole >= 3600 ? whole / 3600 : 0, whole / 60 % 60, whole % 60);
-  return text;
+std::string bar(int done, int total) {
+  constexpr int kWidth = 30;
+  const auto filled = static_cast<size_t>(kWidth * done / std::max(1, total));
+  return "[" + std::string(filled, '#') + std::string(kWidth - filled, '.') + "]";
 }
 
 void print_event(const Json& event) {
@@ -30,28 +38,27 @@ void print_event(const Json& event) {
   std::fflush(stdout);
 }
 
-constexpr const char* kStages[] = {"text", "encode", "sample", "decode"};
-
 }  // namespace
 
 ProgressReporter::ProgressReporter(const RunOptions& run, const Pipeline& pipeline)
-    : json_(run.json), quiet_(run.quiet), terminal_(isatty(2) == 1) {
+    : json_(run.json), quiet_(run.quiet), terminal_(isatty(STDERR_FILENO) == 1) {
   const ModelInfo& model = pipeline.info();
+  const std::string precision(precision_name(pipeline.precision()));
   if (json_)
     print_event({{"event", "start"},
                  {"model", model.name},
                  {"family", model.family},
-                 {"seed", run.request.seed},
-                 {"precision", precision_name(pipeline.precision())},
-                 {"isa", isa_name(active_isa())}});
+                 {"precision", precision},
+                 {"isa", isa_name(active_isa())},
+                 {"seed", run.request.seed}});
   else if (!quiet_)
-    std::fprintf(stderr, "%s (%s), %s, seed %u\n", model.name.c_str(), model.family.c_str(),
-                 std::string(precision_name(pipeline.precision())).c_str(), run.request.seed);
+    std::fprintf(stderr, "%s (%s), %s, seed %u\n", model.name.c_str(), model.family.c_str(), precision.c_str(),
+                 run.request.seed);
 }
 
 void ProgressReporter::show(const Progress& p) {
   const char* stage = kStages[static_cast<int>(p.stage)];
-  if (json_) {
+  if (json_)
     print_event({{"event", "progress"},
                  {"stage", stage},
                  {"batch", p.batch},
@@ -59,22 +66,24 @@ void ProgressReporter::show(const Progress& p) {
                  {"step", p.step},
                  {"steps", p.steps},
                  {"seconds", seconds_since(begin_)}});
-    return;
-  }
-  if (quiet_ || !terminal_) return;
-  const std::string batch = p.batches > 1 ? str("batch ", p.batch + 1, "/", p.batches, " ") : "";
-  if (p.stage != Progress::Stage::kSample) {
-    std::fprintf(stderr, "\r\033[K%s%s ...", batch.c_str(), stage);
-    sampling_begin_ = Clock::now();
+  else if (!quiet_ && terminal_)
+    draw(p, stage);
+}
+
+void ProgressReporter::draw(const Progress& p, const char* stage) {
+  std::string line = p.batches > 1 ? str("batch ", p.batch + 1, "/", p.batches, " ") : "";
+  if (p.stage == Progress::Stage::kSample) {
+    const double step_seconds = seconds_since(sampling_begin_) / std::max(1, p.step);
+    char speed[32];
+    std::snprintf(speed, sizeof speed, step_seconds < 1 ? "%.2f it/s" : "%.2f s/it",
+                  step_seconds < 1 ? 1 / std::max(step_seconds, 1e-9) : step_seconds);
+    line += str(bar(p.step, p.steps), " ", p.step, "/", p.steps, "  ", speed, "  ",
+                clock_text(step_seconds * (p.steps - p.step)), " left");
   } else {
-    constexpr int kWidth = 30;
-    const int filled = p.steps > 0 ? kWidth * p.step / p.steps : 0;
-    const double per_step = seconds_since(sampling_begin_) / std::max(1, p.step);
-    std::fprintf(stderr, "\r\033[K%s[%s%s] %d/%d  %.2f s/step  %s left", batch.c_str(),
-                 std::string(static_cast<size_t>(filled), '#').c_str(),
-                 std::string(static_cast<size_t>(kWidth - filled), '.').c_str(), p.step, p.steps, per_step,
-                 clock_text(per_step * (p.steps - p.step)).c_str());
+    line += str(stage, " ...");
+    sampling_begin_ = Clock::now();
   }
+  std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
   bar_open_ = true;
 }
@@ -98,6 +107,10 @@ void ProgressReporter::written(const std::filesystem::path& path, const Picture&
                  {"seconds", seconds_since(begin_)}});
   else if (!quiet_)
     std::fprintf(stderr, "%s (seed %u, %.1f s)\n", path.c_str(), picture.seed, seconds_since(begin_));
+}
+
+double ProgressReporter::seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 }  // namespace sfumato

@@ -19,6 +19,9 @@ class ProgressReporter {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point begin);
+  void draw(const Progress& progress, const char* stage);
+
   bool json_, quiet_, terminal_, bar_open_ = false;
   Clock::time_point begin_ = Clock::now(), sampling_begin_ = begin_;
 };
