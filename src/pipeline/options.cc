@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/mapped_file.h"
 #include "base/strings.h"
 #include "image/image_io.h"
 #include "pipeline/parse.h"
@@ -56,6 +57,16 @@ Result<void> set_seed(RunOptions& o, const std::string& text) {
   return {};
 }
 
+/// One prompt a line; empty lines do not count.
+Result<void> read_prompts(RunOptions& o, const std::string& path) {
+  const auto file = TRY(MappedFile::open(path));
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  for (const std::string& line : split(text, '\n'))
+    if (const std::string_view prompt = trim(line); !prompt.empty()) o.request.prompts.emplace_back(prompt);
+  if (o.request.prompts.empty()) return input_error(str("[options] --prompts-file: no prompt in \"", path, "\""));
+  return {};
+}
+
 Result<void> set_sampler(RunOptions& o, const std::string& text) {
   const sampling::SamplerChoice choice = TRY(sampling::parse_sampler(text));
   o.request.sampler = choice.sampler;
@@ -85,6 +96,7 @@ std::vector<Option> make_options() {
 
   add(G::kPicture, {"--prompt", "-p"}, "TEXT", "what to draw; several make several pictures",
       plain([](RunOptions& o, const std::string& v) { o.request.prompts.push_back(v); }), true);
+  add(G::kPicture, {"--prompts-file"}, "FILE", "a prompt a line", read_prompts);
   add(G::kPicture, {"--negative-prompt", "-n", "--negative_prompt", "--neg-prompt"}, "TEXT", "what to keep out",
       plain([](RunOptions& o, const std::string& v) { o.request.negative_prompt = v; }));
   add(G::kPicture, {"--seed", "-s"}, "N", "0 to 4294967295; -1 or absent: random, and printed", set_seed);
@@ -103,8 +115,8 @@ std::vector<Option> make_options() {
       number<float>("--cfg-scale", -100, 100, request(&Request::guidance)));
   add(G::kSampling, {"--guidance-rescale"}, "X", "0 to 1, against overexposure",
       number<float>("--guidance-rescale", 0, 1, request(&Request::guidance_rescale)));
-  add(G::kSampling, {"--sampler", "--sampling-method"}, "NAME", "as A1111, sd.cpp or diffusers call it; default: by model",
-      set_sampler);
+  add(G::kSampling, {"--sampler", "--sampling-method"}, "NAME",
+      "as A1111, sd.cpp or diffusers call it; default: by model", set_sampler);
   add(G::kSampling, {"--scheduler", "--schedule"}, "NAME", "how the steps are spread: karras, exponential, ...",
       parsed(sampling::parse_schedule, request(&Request::schedule)));
   add(G::kSampling, {"--prediction"}, "TYPE", "epsilon, v or sample; default: by model",
@@ -146,8 +158,8 @@ std::vector<Option> make_options() {
 }  // namespace
 
 std::string_view group_name(OptionGroup group) {
-  constexpr std::string_view kNames[] = {"Model",          "Picture", "Sampling", "From a picture",
-                                         "SDXL conditioning", "Machine", "Output"};
+  constexpr std::string_view kNames[] = {"Model",   "Picture", "Sampling", "From a picture", "SDXL conditioning",
+                                         "Machine", "Output"};
   return kNames[static_cast<int>(group)];
 }
 
