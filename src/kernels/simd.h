@@ -105,7 +105,7 @@ typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
 
 /// Calls step(i, width) for i = 0, kLanes, ...; width is kLanes but for the last.
 template <class Step>
-inline void for_lanes(int64_t n, Step step) {
+SFUMATO_INLINE void for_lanes(int64_t n, Step step) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) step(i, kLanes);
   if (i < n) step(i, static_cast<int>(n - i));

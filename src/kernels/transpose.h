@@ -7,7 +7,7 @@ namespace {
 
 /// Swaps the off-diagonal blocks of 2 kBlock x 2 kBlock squares: rows i and i + kBlock exchange halves.
 template <int kBlock>
-inline void swap_blocks(Vec (&m)[kLanes]) {
+SFUMATO_INLINE void swap_blocks(Vec (&m)[kLanes]) {
   IntVec low, high;
   for (int i = 0; i < kLanes; ++i) {
     const bool upper = i & kBlock;
@@ -22,33 +22,37 @@ inline void swap_blocks(Vec (&m)[kLanes]) {
   }
 }
 
-[[maybe_unused]] inline void transpose(Vec (&m)[kLanes]) {
+SFUMATO_INLINE void transpose(Vec (&m)[kLanes]) {
   swap_blocks<1>(m);
   swap_blocks<2>(m);
   if constexpr (kLanes >= 8) swap_blocks<4>(m);
   if constexpr (kLanes >= 16) swap_blocks<8>(m);
 }
 
-/// x: `rows` <= kLanes rows of `columns` floats -> out [columns, kLanes] times `factor`; rows beyond are zeros.
-/// Rows of x and of out are *_stride floats apart.
+/// x: `rows` <= kLanes rows of `columns` floats -> out [columns, kLanes] times `factor`; the last row stands for those
+/// that are missing. Rows of x and of out are *_stride floats apart.
 [[maybe_unused]] inline void load_transposed(const float* x, int64_t x_stride, int64_t rows, int64_t columns,
                                              float factor, float* out, int64_t out_stride) {
   for_lanes(columns, [&](int64_t c, int width) {
     Vec m[kLanes];
-    for (int i = 0; i < kLanes; ++i) m[i] = i < rows ? load_n(x + i * x_stride + c, width) * factor : Vec{};
+    for (int i = 0; i < kLanes; ++i) m[i] = load_n(x + (i < rows ? i : rows - 1) * x_stride + c, width) * factor;
     transpose(m);
-    for (int i = 0; i < width; ++i) store(out + (c + i) * out_stride, m[i]);
+    for (int i = 0; i < kLanes; ++i)
+      if (width == kLanes || i < width) store(out + (c + i) * out_stride, m[i]);
   });
 }
 
-/// x [columns, kLanes], row i times factor[i] after transposing -> out: `rows` <= kLanes rows of `columns` floats.
+/// x [columns, kLanes] times `factor` -> out: `rows` <= kLanes rows of `columns` floats.
 [[maybe_unused]] inline void store_transposed(const float* x, int64_t x_stride, int64_t columns, Vec factor, float* out,
                                               int64_t out_stride, int64_t rows) {
   for_lanes(columns, [&](int64_t c, int width) {
     Vec m[kLanes];
-    for (int i = 0; i < kLanes; ++i) m[i] = i < width ? load(x + (c + i) * x_stride) * factor : Vec{};
+    for (int i = 0; i < kLanes; ++i) m[i] = load(x + (c + (i < width ? i : 0)) * x_stride) * factor;
     transpose(m);
-    for (int i = 0; i < rows; ++i) store_n(out + i * out_stride + c, m[i], width);
+    if (rows == kLanes)
+      for (int i = 0; i < kLanes; ++i) store_n(out + i * out_stride + c, m[i], width);
+    else
+      for (int i = 0; i < rows; ++i) store_n(out + i * out_stride + c, m[i], width);
   });
 }
 
