@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "image/utf.h"
+
 namespace sfumato {
 namespace {
 
@@ -14,15 +16,9 @@ void append(std::string& out, uint32_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-/// UTF-8, known to be valid or repaired by '?', to UTF-16 big endian.
-std::string to_utf16(const std::string& text) {
+std::string to_utf16(const std::string& text) {  // big endian
   std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    const size_t length = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-    uint32_t code = length == 1 ? byte : byte & (0x7f >> length);
-    for (size_t k = 1; k < length; ++k) code = code << 6 | (i + k < text.size() ? text[i + k] & 0x3f : 0);
-    i += length;
+  for (const uint32_t code : decode_utf8(text)) {
     if (code >= 0x10000) {
       append(out, 0xd800 + ((code - 0x10000) >> 10), 2);
       append(out, 0xdc00 + ((code - 0x10000) & 0x3ff), 2);
@@ -31,24 +27,6 @@ std::string to_utf16(const std::string& text) {
     }
   }
   return out;
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    out += static_cast<char>(0xf0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  }
 }
 
 /// Numbers of a TIFF block; reads beyond its end give zero.
@@ -61,7 +39,6 @@ class Reader {
     for (size_t i = 0; i < size; ++i) value = value << 8 | byte(big_ ? at + i : at + size - 1 - i);
     return value;
   }
-  bool is_big() const { return big_; }
   size_t size() const { return bytes_.size(); }
 
  private:
@@ -69,22 +46,24 @@ class Reader {
   bool big_;
 };
 
-std::string comment_text(const Reader& r, size_t at, size_t count) {
-  std::string raw;
-  for (size_t i = 0; i < count && at + i < r.size(); ++i) raw += static_cast<char>(r.byte(at + i));
-  const std::string_view body = std::string_view(raw).substr(std::min<size_t>(8, raw.size()));
-  if (!raw.starts_with(kUnicode)) return std::string(body);
-  std::string out;
-  const auto unit = [&](size_t i) {
-    return static_cast<uint32_t>(static_cast<uint8_t>(body[i])) << 8 | static_cast<uint8_t>(body[i + 1]);
-  };
-  for (size_t i = 0; i + 1 < body.size(); i += 2) {
-    uint32_t code = unit(i);
-    if (code >= 0xd800 && code < 0xdc00 && i + 3 < body.size()) {
-      code = 0x10000 + ((code - 0xd800) << 10) + (unit(i + 2) - 0xdc00);
+/// After eight bytes that name the encoding: UTF-16 in the block's byte order, or bytes.
+std::string comment_text(const Reader& r, size_t begin, size_t count) {
+  constexpr size_t kMarkSize = 8;
+  const size_t end = std::min(r.size(), begin + count);
+  std::string mark, out;
+  for (size_t i = begin; i < std::min(end, begin + kMarkSize); ++i) mark += static_cast<char>(r.byte(i));
+  if (mark != kUnicode) {
+    for (size_t i = begin + kMarkSize; i < end; ++i) out += static_cast<char>(r.byte(i));
+    return out;
+  }
+  for (size_t i = begin + kMarkSize; i + 2 <= end; i += 2) {
+    uint32_t code = r.number(i, 2);
+    const uint32_t low = i + 4 <= end ? r.number(i + 2, 2) : 0;
+    if (code >= 0xd800 && code < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
       i += 2;
     }
-    append_utf8(out, code);
+    append_utf8(out, code >= 0xd800 && code < 0xe000 ? 0xfffd : code);  // half a pair is no character
   }
   return out;
 }

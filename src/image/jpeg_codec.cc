@@ -1,8 +1,11 @@
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
-#include <jpeglib.h>
+#include <jpeglib.h>  // needs <cstdio> before it
+
+#include <jerror.h>
 
 #include "base/strings.h"
 #include "image/codecs.h"
@@ -27,6 +30,10 @@ struct Errors {
       std::longjmp(self->back, 1);
     };
     manager.output_message = [](j_common_ptr) {};
+    manager.emit_message = [](j_common_ptr info, int) {  // other oddities do no harm
+      const int code = info->err->msg_code;
+      if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) ++info->err->num_warnings;
+    };
   }
 };
 
@@ -120,12 +127,14 @@ struct Encoder {
 Result<Image> decode_jpeg(Bytes bytes, const ReadLimits& limits) {
   Decoder decoder;
   if (!decoder.read_header(bytes)) return broken_image(str("JPEG: ", decoder.errors.message));
+  if (decoder.info.num_components > 3) return broken_image("JPEG: expected grey or colour, got CMYK");
   TRY(check_pixels(decoder.info.image_width, decoder.info.image_height, limits));
   Image image(static_cast<int>(decoder.info.image_width), static_cast<int>(decoder.info.image_height),
               decoder.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3);
+  const int orientation = decoder.exif().orientation;  // libjpeg forgets the markers once it has finished
   if (!decoder.read_pixels(image)) return broken_image(str("JPEG: ", decoder.errors.message));
   if (decoder.errors.manager.num_warnings > 0) return broken_image("JPEG: the file is damaged or cut off");
-  return upright(image, decoder.exif().orientation);
+  return upright(image, orientation);
 }
 
 Result<std::string> encode_jpeg(const Image& image, const std::string& parameters, int quality) {

@@ -41,6 +41,13 @@ std::vector<std::pair<std::string, std::string>> parse_fields(std::string_view l
   return fields;
 }
 
+/// What a negative prompt written as it is would be mistaken about.
+bool is_ambiguous(const std::string& negative) {
+  if (("\n" + negative).find("\n" + std::string(kNegative)) != std::string::npos) return true;
+  const nlohmann::json value = nlohmann::json::parse(negative, nullptr, false);
+  return value.is_string() && is_ambiguous(value.get<std::string>());
+}
+
 }  // namespace
 
 const std::string* GenerationInfo::find(std::string_view key) const {
@@ -54,7 +61,9 @@ std::string format_parameters(const GenerationInfo& info) {
   for (const auto& [key, value] : info.fields)
     fields.push_back(key + ": " + (needs_quotes(value) ? quoted(value) : value));
   std::string text = info.prompt + "\n";
-  if (!info.negative.empty()) text += std::string(kNegative) + info.negative + "\n";
+  // An empty negative line keeps a prompt whose own last line looks like one apart.
+  if (!info.negative.empty() || is_ambiguous(info.prompt))
+    text += std::string(kNegative) + (is_ambiguous(info.negative) ? quoted(info.negative) : info.negative) + "\n";
   return text + join(fields, ", ");
 }
 
@@ -68,15 +77,16 @@ Result<GenerationInfo> parse_parameters(std::string_view text) {
   info.fields = parse_fields(text.substr(last_line));
   std::string_view prompts = text.substr(0, last_line == 0 ? 0 : last_line - 1);
   const std::string mark = "\n" + std::string(kNegative);
-  size_t negative = prompts.rfind(mark);
-  if (prompts.starts_with(kNegative)) {
+  if (const size_t at = prompts.rfind(mark); at != std::string_view::npos) {
+    info.negative = prompts.substr(at + mark.size());
+    prompts = prompts.substr(0, at);
+  } else if (prompts.starts_with(kNegative)) {  // other programs leave an empty prompt's line out
     info.negative = prompts.substr(kNegative.size());
     prompts = {};
-  } else if (negative != std::string_view::npos) {
-    info.negative = prompts.substr(negative + mark.size());
-    prompts = prompts.substr(0, negative);
   }
   info.prompt = prompts;
+  const nlohmann::json value = nlohmann::json::parse(info.negative, nullptr, false);
+  if (value.is_string() && is_ambiguous(value.get<std::string>())) info.negative = value.get<std::string>();
   return info;
 }
 

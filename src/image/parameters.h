@@ -22,7 +22,10 @@ struct GenerationInfo {
   const std::string* find(std::string_view key) const;
 };
 
-/// Values that hold ',', ':', '"' or a line break, or that begin or end with a space, are written as JSON strings.
+/// Values that hold ',', ':', '"' or a line break, or that begin or end with a space, are written as JSON strings. The
+/// first field must be "Steps". Where a prompt itself holds a line "Negative prompt: ...", an empty negative line
+/// follows it, and a negative prompt that does becomes a JSON string: so parse_parameters gives back every text of
+/// valid UTF-8.
 std::string format_parameters(const GenerationInfo& info);
 
 /// The inverse of format_parameters, also for texts that other programs wrote.

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "image/codecs.h"
+#include "image/utf.h"
 
 namespace sfumato {
 namespace {
@@ -84,33 +85,25 @@ bool write_all(png_structp png, png_infop info, const Image& image, png_text* te
   return true;
 }
 
-/// UTF-8 that is Latin-1 in disguise (code points up to 0xff) as Latin-1; nothing otherwise.
+/// UTF-8 whose characters are all in Latin-1, as Latin-1; nothing otherwise.
 std::optional<std::string> to_latin1(const std::string& text) {
   std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    if (byte < 0x80) {
-      out += text[i];
-    } else if ((byte == 0xc2 || byte == 0xc3) && i + 1 < text.size()) {
-      out += static_cast<char>((byte & 3) << 6 | (static_cast<uint8_t>(text[++i]) & 0x3f));
-    } else {
-      return std::nullopt;
-    }
+  for (const uint32_t code : decode_utf8(text)) {
+    if (code > 0xff) return std::nullopt;
+    out += static_cast<char>(code);
   }
+  return out;
+}
+
+std::string valid_utf8(const std::string& text) {
+  std::string out;
+  for (const uint32_t code : decode_utf8(text)) append_utf8(out, code);
   return out;
 }
 
 std::string from_latin1(const std::string& text) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (byte < 0x80) {
-      out += c;
-    } else {
-      out += static_cast<char>(0xc0 | byte >> 6);
-      out += static_cast<char>(0x80 | (byte & 0x3f));
-    }
-  }
+  for (const char c : text) append_utf8(out, static_cast<uint8_t>(c));
   return out;
 }
 
@@ -142,7 +135,7 @@ Result<std::string> encode_png(const Image& image, const std::string& parameters
   if (!info) return broken_image("libpng is out of memory");
   png_set_write_fn(png, &out, append_bytes, nullptr);
   const std::optional<std::string> latin1 = to_latin1(parameters);
-  std::string keyword = kKeyword, value = latin1.value_or(parameters);
+  std::string keyword = kKeyword, value = latin1 ? *latin1 : valid_utf8(parameters);
   png_text text = {};
   text.compression = latin1 ? PNG_TEXT_COMPRESSION_NONE : PNG_ITXT_COMPRESSION_NONE;
   text.key = keyword.data();

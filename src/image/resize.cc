@@ -14,48 +14,55 @@ double lanczos3(double x) {
   return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0;
 }
 
-/// The source pixels of one target pixel and their weights, which sum to one.
+// As PIL, weights are whole numbers of 22 fractional bits.
+constexpr int kFractionBits = 22;
+
+/// The source pixels of one target pixel and their weights.
 struct Taps {
   int first = 0;
-  std::vector<double> weights;
+  std::vector<int32_t> weights;
 };
 
 std::vector<Taps> make_taps(int from, int to) {
   const double scale = static_cast<double>(from) / to, stretch = std::max(1.0, scale);
   std::vector<Taps> out;
+  std::vector<double> weights;
   for (int i = 0; i < to; ++i) {
     const double center = (i + 0.5) * scale;
     Taps taps;
     taps.first = std::max(0, static_cast<int>(center - 3 * stretch + 0.5));
     const int last = std::min(from, static_cast<int>(center + 3 * stretch + 0.5));
+    weights.clear();
     double total = 0;
     for (int x = taps.first; x < last; ++x) {
-      taps.weights.push_back(lanczos3((x - center + 0.5) / stretch));
-      total += taps.weights.back();
+      weights.push_back(lanczos3((x - center + 0.5) / stretch));
+      total += weights.back();
     }
-    for (double& w : taps.weights) w /= total;
+    for (const double w : weights)
+      taps.weights.push_back(static_cast<int32_t>(std::lround(w / total * (1 << kFractionBits))));
     out.push_back(std::move(taps));
   }
   return out;
 }
 
-uint8_t level(double value) {
-  return static_cast<uint8_t>(std::clamp(std::floor(value + 0.5), 0.0, 255.0));
-}
-
 Image resize_width(const Image& image, int width) {
   if (width == image.width) return image;
+  constexpr int64_t kHalf = 1 << (kFractionBits - 1);
   const std::vector<Taps> taps = make_taps(image.width, width);
   Image out(width, image.height, image.channels);
   for (int y = 0; y < image.height; ++y)
-    for (int x = 0; x < width; ++x)
+    for (int x = 0; x < width; ++x) {
+      const Taps& t = taps[static_cast<size_t>(x)];
       for (int c = 0; c < image.channels; ++c) {
-        const Taps& t = taps[static_cast<size_t>(x)];
-        double sum = 0;
-        for (size_t k = 0; k < t.weights.size(); ++k)
-          sum += t.weights[k] * image.at(t.first + static_cast<int>(k), y)[c];
-        out.at(x, y)[c] = level(sum);
+        const uint8_t* source = image.at(t.first, y) + c;
+        int64_t sum = kHalf;
+        for (const int32_t weight : t.weights) {
+          sum += weight * *source;
+          source += image.channels;
+        }
+        out.at(x, y)[c] = static_cast<uint8_t>(std::clamp<int64_t>(sum >> kFractionBits, 0, 255));
       }
+    }
   return out;
 }
 

@@ -19,6 +19,7 @@ const uint8_t* raw(Bytes bytes) {
 Result<Image> decode_webp(Bytes bytes, const ReadLimits& limits) {
   WebPBitstreamFeatures features;
   if (WebPGetFeatures(raw(bytes), bytes.size(), &features) != VP8_STATUS_OK) return broken_image("WebP: broken header");
+  if (features.has_animation) return broken_image("WebP: expected a still picture, got an animation");
   TRY(check_pixels(features.width, features.height, limits));
   Image image(features.width, features.height, features.has_alpha ? 4 : 3);
   const auto decode = features.has_alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
