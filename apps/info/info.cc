@@ -17,7 +17,7 @@ constexpr const char* kDescription =
     "  sfumato info MODEL                    family, components, element types, sizes\n"
     "  sfumato info tokens TEXT [-m MODEL]   token ids with begin and end, one line a text encoder\n"
     "  sfumato info schedule [--steps N]     one line a step: timestep, sigma\n"
-    "  sfumato info noise -s N --shape 4x64x64   one value a line\n"
+    "  sfumato info noise [-s N --shape 4x64x64]  one value a line\n"
     "Without a model: Stable Diffusion 1.5's settings.";
 
 void print(const Report& report, bool as_json) {
@@ -26,6 +26,7 @@ void print(const Report& report, bool as_json) {
     std::cout << report.json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   else
     std::cout << report.text;
+  for (const std::string& note : report.notes) std::cerr << "note: " << note << "\n";
 }
 
 Result<Shape> parse_shape(const std::string& text) {
@@ -77,11 +78,10 @@ Result<void> schedule(const Words& words) {
 
 Result<void> noise(const Words& words) {
   Command command("sfumato info noise", "The noise that a seed gives, one value a line, in PyTorch's order.");
-  std::string shape;
-  command.app.add_option("--shape", shape, "extents, as in 4x64x64")->required();
+  std::string shape = "4x64x64";
+  command.app.add_option("--shape", shape, "extents; default: 4x64x64, a 512x512 picture's");
   command.take({"--seed", "--rng", "--json"});
   if (!TRY(command.parse(words))) return {};
-  if (!command.run.is_seed_given) return usage_error("[info] noise expected --seed with a number from 0 up");
   print(TRY(noise_report(command.run.request, TRY(parse_shape(shape)))), command.run.json);
   return {};
 }

@@ -1,6 +1,7 @@
 #include "apps/info/subjects.h"
 
 #include <charconv>
+#include <cmath>
 #include <iomanip>
 
 #include "base/cpu.h"
@@ -126,7 +127,7 @@ Result<Report> tokens_report(const std::filesystem::path& model, const std::stri
     report.json["dropped"] = tokens.dropped;
   }
   const std::string dropped = report.json["dropped"].get<std::string>();
-  if (!dropped.empty()) report.text += str("note: longer than 75 tokens; left out: \"", dropped, "\"\n");
+  if (!dropped.empty()) report.notes.push_back(str("the prompt is longer than 75 tokens; left out: \"", dropped, "\""));
   return report;
 }
 
@@ -139,7 +140,11 @@ Result<Report> schedule_report(const std::filesystem::path& model, const Request
   const sampling::Schedule schedule =
       TRY(sampling::make_schedule(config, sampler, kind, request.steps.value_or(info.default_steps)));
   const std::vector<float> timesteps = schedule.timesteps(), sigmas = schedule.sigmas();
+  Json sigmas_json = Json::array();
+  for (const float sigma : sigmas)  // JSON has no infinity
+    sigmas_json.push_back(std::isfinite(sigma) ? Json(sigma) : Json("inf"));
   Report report;
+  report.notes = schedule.notes;
   for (size_t i = 0; i < timesteps.size(); ++i)
     report.text += shortest(timesteps[i]) + " " + shortest(sigmas[i]) + "\n";
   report.json = {{"sampler", sampling::sampler_name(sampler)},
@@ -147,7 +152,7 @@ Result<Report> schedule_report(const std::filesystem::path& model, const Request
                  {"prediction", sampling::prediction_name(config.prediction_type)},
                  {"init_noise_sigma", schedule.init_noise_sigma},
                  {"timesteps", timesteps},
-                 {"sigmas", sigmas}};
+                 {"sigmas", sigmas_json}};
   return report;
 }
 
