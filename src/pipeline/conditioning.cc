@@ -43,8 +43,8 @@ Result<Conditioning> encode_prompt(const Model& model, Programs& programs, const
 }
 
 Result<Conditioning> encode_negative(const Model& model, Programs& programs, const std::optional<std::string>& prompt,
-                                     int clip_skip, std::vector<std::string>& warnings) {
-  Conditioning out = TRY(encode_prompt(model, programs, prompt.value_or(""), clip_skip, warnings));
+                                     std::vector<std::string>& warnings) {
+  Conditioning out = TRY(encode_prompt(model, programs, prompt.value_or(""), 1, warnings));
   if (!prompt && model.zero_absent_negative) {
     std::ranges::fill(out.context.f32(), 0.0f);
     if (!out.pooled.empty()) std::ranges::fill(out.pooled.f32(), 0.0f);

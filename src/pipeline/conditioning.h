@@ -18,8 +18,9 @@ Result<Conditioning> encode_prompt(const Model& model, Programs& programs, const
                                    std::vector<std::string>& warnings);
 
 /// The negative side. An absent prompt is "" for SD1 and SD2, and zeros for models that say
-/// force_zeros_for_empty_prompt (SDXL base does); a given "" is always encoded.
+/// force_zeros_for_empty_prompt (SDXL base does); a given "" is always encoded. Clip skip does not apply to it, as in
+/// diffusers.
 Result<Conditioning> encode_negative(const Model& model, Programs& programs, const std::optional<std::string>& prompt,
-                                     int clip_skip, std::vector<std::string>& warnings);
+                                     std::vector<std::string>& warnings);
 
 }  // namespace sfumato

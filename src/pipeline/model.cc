@@ -92,7 +92,8 @@ Result<Model> Model::open(const fs::path& path) {
                            "; SDXL refiner models are not supported yet"));
   model.info.scheduler = TRY(sampling::parse_scheduler_config(TRY(folder.scheduler())));
   model.info.scheduler.sdxl = &family == &kSdxl;
-  if (&family != &kSdxl) model.info.scheduler.steps_offset = 1;  // as diffusers' pipeline insists, whatever the file says
+  if (&family != &kSdxl)
+    model.info.scheduler.steps_offset = 1;  // as diffusers' pipeline insists, whatever the file says
   model.zero_absent_negative = &family == &kSdxl && index.value("force_zeros_for_empty_prompt", true);
 
   model.info.family = family.name;

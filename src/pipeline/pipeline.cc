@@ -56,8 +56,7 @@ Result<std::vector<Picture>> Pipeline::generate(const Request& request) {
     if (!prompts.contains(prompt))
       prompts.emplace(prompt, TRY(encode_prompt(model_, programs_, prompt, request.clip_skip, warnings_)));
   Conditioning negative;
-  if (plan.guided)
-    negative = TRY(encode_negative(model_, programs_, request.negative_prompt, request.clip_skip, warnings_));
+  if (plan.guided) negative = TRY(encode_negative(model_, programs_, request.negative_prompt, warnings_));
 
   std::vector<Picture> pictures;
   for (int b = 0; b < batches; ++b) {

@@ -49,8 +49,7 @@ Result<sampling::Schedule> plan_schedule(const Model& model, const Request& requ
   if (request.prediction) config.prediction_type = *request.prediction;
   const sampling::SamplerKind sampler = request.sampler ? *request.sampler : TRY(config.own_sampler());
   sampling::Schedule schedule =
-      TRY(sampling::make_schedule(config, sampler,
-                                  request.schedule.value_or(sampling::ScheduleKind::kModel), steps));
+      TRY(sampling::make_schedule(config, sampler, request.schedule.value_or(sampling::ScheduleKind::kModel), steps));
   if (request.init_image) TRY(sampling::truncate(schedule, request.strength));
   return schedule;
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "image/image.h"
-#include "sampling/noise.h"
 #include "sampling/names.h"
+#include "sampling/noise.h"
 #include "tensor/tensor.h"
 
 namespace sfumato {
@@ -24,8 +24,8 @@ struct Size {
 struct Progress {
   enum class Stage { kText, kEncode, kSample, kDecode };
   Stage stage = Stage::kSample;
-  int batch = 0, batches = 1;       ///< which batch of the request
-  int step = 0, steps = 0;          ///< done and to do, in this batch; PNDM counts network passes
+  int batch = 0, batches = 1;            ///< which batch of the request
+  int step = 0, steps = 0;               ///< done and to do, in this batch; PNDM counts network passes
   std::span<const float> denoised = {};  ///< while sampling: the current estimate of the latents, [B,4,h,w]
 };
 /// Called before the text encoders, before the init image is encoded, after each step, and before each picture is

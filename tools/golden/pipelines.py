@@ -110,7 +110,7 @@ SCHEDULERS = {
     "Euler a": lambda c: D.EulerAncestralDiscreteScheduler.from_config(c),
     "DPM++ 2M Karras": lambda c: D.DPMSolverMultistepScheduler.from_config(c, use_karras_sigmas=True),
     "UniPC": lambda c: D.UniPCMultistepScheduler.from_config(c),
-    "DDIM": lambda c: D.DDIMScheduler.from_config(c),
+    "DDIM": lambda c: D.DDIMScheduler.from_config(c, clip_sample=False),  # as the published models' files say
     "Heun": lambda c: D.HeunDiscreteScheduler.from_config(c),
 }
 
@@ -223,6 +223,9 @@ def make(out):
             for model in components.values():  # what is stored is what runs
                 if isinstance(model, torch.nn.Module):
                     model.to(dtype).float().eval()
+            scheduler = components["scheduler"]  # as a user gets it: from the file, in which every key is given
+            scheduler.save_pretrained(out / family / "scheduler")
+            components["scheduler"] = type(scheduler).from_pretrained(out / family / "scheduler")
             more = {} if family == "sdxl" else dict(safety_checker=None, feature_extractor=None, requires_safety_checker=False)
             pipe = cls(**components, **tokenizers, **more)
             pipe.set_progress_bar_config(disable=True)
