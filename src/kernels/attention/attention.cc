@@ -38,7 +38,8 @@ void attention(const AttentionArgs& a, void* scratch) {
   const AttentionRow& row = table();
   const int64_t taken = queries_of_block(a, row.step), work = work_floats(a, row.step);
   const int64_t blocks = (a.queries + taken - 1) / taken;
-#pragma omp parallel for schedule(dynamic, 1)
+  const bool small = a.batch * a.heads * a.queries * a.keys * a.head_size < 65536;  // not worth waking other threads
+#pragma omp parallel for schedule(dynamic, 1) if (!small)
   for (int64_t i = 0; i < a.batch * a.heads * blocks; ++i) {
     const int64_t b = i / blocks / a.heads, column = i / blocks % a.heads * a.head_size, first = i % blocks * taken;
     const AttentionBlock block = {

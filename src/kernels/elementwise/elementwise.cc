@@ -101,16 +101,19 @@ void gather_row(const float* x, const int32_t* index, int64_t batch, int64_t row
 void timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_first, float shift, float max_period,
                         float* out) {
   const int64_t half = dim / 2;
+  const float slope = -static_cast<float>(std::log(double{max_period}));
   for (int64_t i = 0; i < count; ++i) {
-    float* cosines = out + i * dim + (cos_first ? 0 : half);
-    float* sines = out + i * dim + (cos_first ? half : 0);
+    float* row = out + i * dim;
+    float* cosines = row + (cos_first ? 0 : half);
+    float* sines = row + (cos_first ? half : 0);
     for (int64_t k = 0; k < half; ++k) {
-      const double exponent =
-          -std::log(double{max_period}) * static_cast<double>(k) / (static_cast<double>(half) - shift);
-      const double angle = double{t[i]} * static_cast<float>(std::exp(exponent));
-      cosines[k] = static_cast<float>(std::cos(angle));
-      sines[k] = static_cast<float>(std::sin(angle));
+      const float exponent = slope * static_cast<float>(k) / (static_cast<float>(half) - shift);
+      const float frequency = static_cast<float>(std::exp(double{exponent}));
+      const float angle = t[i] * frequency;
+      cosines[k] = static_cast<float>(std::cos(double{angle}));
+      sines[k] = static_cast<float>(std::sin(double{angle}));
     }
+    if (dim % 2 == 1) row[dim - 1] = 0;
   }
 }
 

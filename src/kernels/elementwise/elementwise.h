@@ -10,7 +10,7 @@ namespace sfumato::kernels {
 
 enum class UnaryOp { kSilu, kGelu, kGeluTanh, kQuickGelu, kRelu, kTanh };
 
-/// out[i] = f(x[i]). Absolute error below 1e-6 of max(1, |x|).
+/// out[i] = f(x[i]); kGelu is exact (erf). Absolute error below 1e-6 of max(1, |x|); NaN stays NaN.
 void unary(UnaryOp op, const float* x, int64_t count, float* out);
 /// x [rows,2C] = (a, b) -> out [rows,C] = a * gelu(b). Not in place.
 void geglu(const float* x, int64_t rows, int64_t channels, float* out);
@@ -30,8 +30,9 @@ void embedding(const int32_t* ids, int64_t count, const void* table, DType dtype
 /// x [batch,rows,channels], index [batch] in [0, rows) -> out [batch,channels]
 void gather_row(const float* x, const int32_t* index, int64_t batch, int64_t rows, int64_t channels, float* out);
 
-/// t [count] -> out [count,dim]: cos and sin of t * exp(-ln(max_period) i / (dim/2 - shift)), i < dim/2, computed in
-/// double; cosines first if `cos_first`. diffusers' get_timestep_embedding.
+/// t [count] -> out [count,dim]: cos and sin of t * exp(-ln(max_period) i / (dim/2 - shift)), i < dim/2; cosines first
+/// if `cos_first`; a zero at the end of an odd dim. diffusers' get_timestep_embedding, whose frequencies and angles are
+/// rounded to float: at t = 999 that alone moves a sine by 3e-5, so they are here too.
 void timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_first, float shift, float max_period,
                         float* out);
 

@@ -18,7 +18,7 @@ struct QuickGelu {
   Vec operator()(Vec x) const { return x * sigmoid(1.702f * x); }
 };
 struct Relu {
-  Vec operator()(Vec x) const { return max(x, Vec{}); }
+  Vec operator()(Vec x) const { return max(Vec{}, x); }
 };
 struct Tanh {
   Vec operator()(Vec x) const { return tanh(x); }

@@ -8,7 +8,8 @@
 namespace sfumato::kernels {
 namespace {
 
-constexpr int64_t kChunk = 64;  // pixels whose moments are taken together; fixed, so that threads change no bits
+constexpr int64_t kSmall = 8192;  // elements not worth waking other threads for
+constexpr int64_t kChunk = 64;    // pixels whose moments are taken together; fixed, so that threads change no bits
 
 const NormRow& table() {
   static constexpr const NormRow* kRows[] = {&kNormScalar, &kNormAvx2, &kNormAvx512};
@@ -66,7 +67,7 @@ void group_norm_scale_shift(const float* data, int64_t batch, int64_t pixels, in
   const NormRow& row = table();
   const Images x{batch, pixels, channels};
   const int64_t chunks = x.chunks(), width = channels / groups;
-#pragma omp parallel
+#pragma omp parallel if (batch * pixels * channels > kSmall)
   {
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < batch * chunks; ++i) {
@@ -94,7 +95,7 @@ void group_norm(const float* data, int64_t batch, int64_t pixels, int64_t channe
   float* scale = scratch + 2 * batch * chunks * channels;
   float* shift = scale + batch * channels;
   group_norm_scale_shift(data, batch, pixels, channels, groups, eps, gamma, beta, scale, shift, scratch);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (batch * pixels * channels > kSmall)
   for (int64_t i = 0; i < batch * chunks; ++i) {
     const int64_t sample = i / chunks, chunk = i % chunks, at = x.at(sample, chunk);
     row.apply(data + at, x.pixels_in(chunk), channels, scale + sample * channels, shift + sample * channels, silu,
@@ -105,7 +106,7 @@ void group_norm(const float* data, int64_t batch, int64_t pixels, int64_t channe
 void layer_norm(const float* x, int64_t rows, int64_t channels, float eps, const float* gamma, const float* beta,
                 float* out) {
   const NormRow& row = table();
-#pragma omp parallel for schedule(static) if (rows * channels > 8192)
+#pragma omp parallel for schedule(static) if (rows * channels > kSmall)
   for (int64_t r = 0; r < rows; ++r) row.layer_norm(x + r * channels, channels, eps, gamma, beta, out + r * channels);
 }
 
