@@ -41,22 +41,29 @@ void print_event(const Json& event) {
 }  // namespace
 
 ProgressReporter::ProgressReporter(const RunOptions& run, const Pipeline& pipeline)
-    : json_(run.json), quiet_(run.quiet), terminal_(isatty(STDERR_FILENO) == 1) {
-  const ModelInfo& model = pipeline.info();
-  const std::string precision(precision_name(pipeline.precision()));
+    : pipeline_(pipeline),
+      seed_(run.request.seed),
+      json_(run.json),
+      quiet_(run.quiet),
+      terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void ProgressReporter::start() {
+  started_ = true;
+  const ModelInfo& model = pipeline_.info();
+  const std::string precision(precision_name(pipeline_.precision()));
   if (json_)
     print_event({{"event", "start"},
                  {"model", model.name},
                  {"family", model.family},
                  {"precision", precision},
                  {"isa", isa_name(active_isa())},
-                 {"seed", run.request.seed}});
+                 {"seed", seed_}});
   else if (!quiet_)
-    std::fprintf(stderr, "%s (%s), %s, seed %u\n", model.name.c_str(), model.family.c_str(), precision.c_str(),
-                 run.request.seed);
+    std::fprintf(stderr, "%s (%s), %s, seed %u\n", model.name.c_str(), model.family.c_str(), precision.c_str(), seed_);
 }
 
 void ProgressReporter::show(const Progress& p) {
+  if (!started_) start();
   const char* stage = kStages[static_cast<int>(p.stage)];
   if (json_)
     print_event({{"event", "progress"},

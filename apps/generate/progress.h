@@ -12,6 +12,7 @@ namespace sfumato {
 class ProgressReporter {
  public:
   ProgressReporter(const RunOptions& run, const Pipeline& pipeline);
+  /// The first call, when the request has been found good and the work begins, also says what is drawn with what.
   void show(const Progress& progress);
   /// Ends the bar and prints the warnings.
   void finish(const std::vector<std::string>& warnings);
@@ -20,9 +21,13 @@ class ProgressReporter {
  private:
   using Clock = std::chrono::steady_clock;
   static double seconds_since(Clock::time_point begin);
+  void start();
   void draw(const Progress& progress, const char* stage);
 
-  bool json_, quiet_, terminal_, bar_open_ = false;
+  const Pipeline& pipeline_;
+  const uint32_t seed_;
+  const bool json_, quiet_, terminal_;
+  bool started_ = false, bar_open_ = false;
   Clock::time_point begin_ = Clock::now(), sampling_begin_ = begin_;
 };
 

@@ -11,7 +11,7 @@ namespace sfumato {
 struct Report {
   std::string text;  ///< whole lines
   nlohmann::ordered_json json;
-  std::vector<std::string> notes;  ///< remarks, not part of the answer
+  std::vector<std::string> notes = {};  ///< remarks, not part of the answer
 };
 
 Result<Report> machine_report();
