@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "base/strings.h"
@@ -43,6 +44,15 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
 
 MappedFile::~MappedFile() {
   if (size_ > 0) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::release(const void* begin, size_t bytes) const {
+  constexpr uintptr_t kPage = 4096;
+  const auto first = reinterpret_cast<uintptr_t>(begin), base = reinterpret_cast<uintptr_t>(data_);
+  if (first < base || bytes > size_ || first - base > size_ - bytes) return;
+  const uintptr_t from = (first + kPage - 1) / kPage * kPage, to = (first + bytes) / kPage * kPage;
+  // The mapping is shared and read-only, so the pages stay in the file's cache.
+  if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
 void install_sigbus_message() {

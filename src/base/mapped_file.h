@@ -21,6 +21,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::filesystem::path& path() const { return path_; }
+  /// Lets the whole pages of a range leave this process's memory; reading them again brings them back. Ranges outside
+  /// the file are ignored.
+  void release(const void* begin, size_t bytes) const;
 
  private:
   MappedFile() = default;

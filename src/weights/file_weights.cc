@@ -120,6 +120,10 @@ std::optional<TensorView> FileWeights::find(const std::string& name) const {
   return found == tensors_.end() ? std::nullopt : std::optional(found->second);
 }
 
+void FileWeights::release(const TensorView& view) const {
+  for (const auto& file : files_) file->release(view);
+}
+
 std::vector<std::string> FileWeights::names() const {
   std::vector<std::string> out;
   for (const auto& [name, view] : tensors_) out.push_back(name);

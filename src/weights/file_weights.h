@@ -28,6 +28,7 @@ class FileWeights final : public WeightSource {
 
   std::optional<TensorView> find(const std::string& name) const override;
   std::vector<std::string> names() const override;
+  void release(const TensorView& view) const override;
   /// The headers of all files: a cheap identity of the weights.
   std::vector<std::string_view> headers() const;
 

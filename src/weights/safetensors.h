@@ -21,6 +21,7 @@ class SafetensorsFile final : public WeightSource {
 
   std::optional<TensorView> find(const std::string& name) const override;
   std::vector<std::string> names() const override;
+  void release(const TensorView& view) const override { file_->release(view.data, view.bytes()); }
   const std::filesystem::path& path() const { return file_->path(); }
   /// The JSON header: what identifies the file without reading its data.
   std::string_view header() const { return header_; }

@@ -60,8 +60,14 @@ class Program final : public Executable {
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_.nodes[id];
       if (is_leaf(node) || is_alias(graph_, node)) continue;
-      NodeContext context{
-          graph_, node, locations_, locations_[id], precision, 0, [this](size_t bytes) { return keep(bytes); }};
+      NodeContext context{graph_,
+                          node,
+                          locations_,
+                          locations_[id],
+                          precision,
+                          0,
+                          [this](size_t bytes) { return keep(bytes); },
+                          [this](const ir::Node& weight) { release(weight); }};
       steps_.push_back(TRY(lower(context)));
       scratch = std::max(scratch, context.scratch_bytes);
     }
@@ -102,6 +108,10 @@ class Program final : public Executable {
     kept_.push_back(aligned_array<std::byte>(bytes));
     if (kept_.back()) kept_bytes_ += bytes;
     return kept_.back().get();
+  }
+
+  void release(const ir::Node& weight) const {
+    if (const auto view = weights_->find(std::get<ir::Weight>(weight.op).name)) weights_->release(*view);
   }
 
   Result<void> place_leaves() {

@@ -136,6 +136,7 @@ std::byte* block_weights(NodeContext& context, const Primitive& primitive, Type 
   AlignedPtr<std::byte> plain = aligned_array<std::byte>(primitive.plain_weights.get_size());
   if (!blocked || !plain) return nullptr;
   convert_weights(context.at(1).fixed, context.input(1).dtype, context.input(1).shape.elements(), type, plain.get());
+  context.release(context.input(1));
   memory from(primitive.plain_weights, engine(), plain.get()), to(primitive.weights, engine(), blocked);
   dnnl::stream stream(engine());
   dnnl::reorder(from, to).execute(stream, from, to);

@@ -56,6 +56,8 @@ struct NodeContext {
   size_t scratch_bytes = 0;  ///< to be set: working memory of this step, shared by all steps
   /// Memory that lives as long as the program, for prepared weights; null when there is none to be had.
   std::function<std::byte*(size_t bytes)> keep;
+  /// Says that a weight was copied into kept memory.
+  std::function<void(const ir::Node& weight)> release;
 
   const ir::Node& input(size_t i) const { return graph[node.inputs[i]]; }
   bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i]; }
