@@ -1,6 +1,7 @@
 #include "backend/cpu/onednn.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
 
 #include "backend/cpu/epilogue.h"
 #include "base/cpu.h"
@@ -16,8 +17,16 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 using Type = memory::data_type;
 
+/// oneDNN's limit is set once, before its first use: by SFUMATO_MAX_ISA, not by a test's later set_active_isa().
+dnnl::engine make_engine() {
+  constexpr dnnl::cpu_isa kLimits[] = {dnnl::cpu_isa::sse41, dnnl::cpu_isa::avx2, dnnl::cpu_isa::avx512_core_vnni,
+                                       dnnl::cpu_isa::avx512_core_bf16, dnnl::cpu_isa::all};
+  dnnl::set_max_cpu_isa(kLimits[static_cast<int>(active_isa())]);
+  return dnnl::engine(dnnl::engine::kind::cpu, 0);
+}
+
 dnnl::engine& engine() {
-  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  static dnnl::engine cpu = make_engine();
   return cpu;
 }
 
@@ -123,25 +132,18 @@ Primitive make_primitive(const Product& p, Type type, bool has_residual) {
   return out;
 }
 
-void convert_weights(const void* source, DType dtype, int64_t count, Type type, std::byte* out) {
-  if (type == Type::bf16)
-    kernels::convert_to_bf16(source, dtype, count, reinterpret_cast<uint16_t*>(out));
+/// Weights in the file's order and type -> `type` in oneDNN's blocks. `plain` is room for them in between.
+void block_weights(const Primitive& primitive, const void* source, DType dtype, std::byte* plain, std::byte* blocked) {
+  const memory::desc& order = primitive.plain_weights;
+  const int64_t count = static_cast<int64_t>(order.get_size() / memory::data_type_size(order.data_type()));
+  if (order.data_type() == Type::bf16)
+    kernels::convert_to_bf16(source, dtype, count, reinterpret_cast<uint16_t*>(plain));
   else
-    kernels::convert_to_f32(source, dtype, count, reinterpret_cast<float*>(out));
-}
-
-/// The file's weights, in `type` and oneDNN's blocks. Null: out of memory.
-std::byte* block_weights(NodeContext& context, const Primitive& primitive, Type type) {
-  std::byte* blocked = context.keep(primitive.weights.get_size());
-  AlignedPtr<std::byte> plain = aligned_array<std::byte>(primitive.plain_weights.get_size());
-  if (!blocked || !plain) return nullptr;
-  convert_weights(context.at(1).fixed, context.input(1).dtype, context.input(1).shape.elements(), type, plain.get());
-  context.release(context.input(1));
-  memory from(primitive.plain_weights, engine(), plain.get()), to(primitive.weights, engine(), blocked);
+    kernels::convert_to_f32(source, dtype, count, reinterpret_cast<float*>(plain));
+  memory from(order, engine(), plain), to(primitive.weights, engine(), blocked);
   dnnl::stream stream(engine());
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
-  return blocked;
 }
 
 /// An image as the primitive reads it: rounded, doubled, or just as it is stored.
@@ -164,6 +166,75 @@ size_t padded(size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
+/// Where in the step's scratch things stand.
+struct Scratch {
+  size_t input, bias, sums, own, plain, blocked, total;
+  Scratch(const Product& p, const Primitive& primitive, bool blocks_each_run) {
+    size_t at = 0;
+    const auto take = [&](size_t bytes) { return std::exchange(at, at + padded(bytes)); };
+    input = take(primitive.input.get_size());
+    bias = take(static_cast<size_t>(p.out_channels) * sizeof(float));
+    sums = take(p.epilogue.geglu ? static_cast<size_t>(p.sum_elements()) * sizeof(float) : 0);
+    own = take(primitive.scratchpad);
+    plain = take(blocks_each_run ? primitive.plain_weights.get_size() : 0);
+    blocked = take(blocks_each_run ? primitive.weights.get_size() : 0);
+    total = at;
+  }
+};
+
+/// One Conv2d or Linear, image by image.
+struct ProductStep {
+  Product p;
+  Type type;
+  Primitive primitive;
+  Scratch at;
+  const std::byte* kept_weights;  // null: blocked anew from the file's on each run
+  DType stored;
+  Location x, weights, out;
+  std::optional<Location> bias, row_bias, residual;
+
+  void operator()(const Frame& frame) const {
+    std::byte* scratch = frame.scratch();
+    const std::byte* blocked = kept_weights;
+    if (!blocked) {
+      block_weights(primitive, frame.at(weights), stored, scratch + at.plain, scratch + at.blocked);
+      blocked = scratch + at.blocked;
+    }
+    for (int64_t image = 0; image < p.images; ++image) run_image(frame, image, blocked);
+  }
+
+ private:
+  void run_image(const Frame& frame, int64_t image, const std::byte* blocked) const {
+    std::byte* scratch = frame.scratch();
+    auto* image_bias = reinterpret_cast<float*>(scratch + at.bias);
+    for (int64_t c = 0; c < p.out_channels; ++c)
+      image_bias[c] =
+          (bias ? frame.f32(*bias)[c] : 0.0f) + (row_bias ? frame.f32(*row_bias)[image * p.out_channels + c] : 0.0f);
+    const void* input = prepare_input(p, type, frame.f32(x) + image * p.source_elements(), scratch + at.input);
+    float* result = frame.out(out) + image * p.result_elements();
+    float* sums = p.epilogue.geglu ? reinterpret_cast<float*>(scratch + at.sums) : result;
+
+    const auto bound = [](const memory::desc& desc, const void* data) {
+      return memory(desc, engine(), const_cast<void*>(data));
+    };
+    const memory::desc own({static_cast<int64_t>(primitive.scratchpad)}, Type::u8, Tag::x);
+    std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, bound(primitive.input, input)},
+                                            {DNNL_ARG_WEIGHTS, bound(primitive.weights, blocked)},
+                                            {DNNL_ARG_BIAS, bound(primitive.bias, image_bias)},
+                                            {DNNL_ARG_DST, bound(primitive.output, sums)},
+                                            {DNNL_ARG_SCRATCHPAD, bound(own, scratch + at.own)}};
+    if (residual) {
+      const int post_op = p.epilogue.activation ? 1 : 0;
+      args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(post_op) | DNNL_ARG_SRC_1,
+                   bound(primitive.output, frame.f32(*residual) + image * p.result_elements()));
+    }
+    dnnl::stream stream(engine());
+    primitive.run.execute(stream, args);
+    stream.wait();
+    if (p.epilogue.geglu) kernels::geglu(sums, p.out_height * p.out_width, p.out_channels / 2, result);
+  }
+};
+
 }  // namespace
 
 bool onednn_bf16_pays() {
@@ -176,53 +247,23 @@ Result<Step> lower_onednn(NodeContext& context, Precision precision) try {
   const bool has_residual = context.has(EpilogueInput::kResidual);
   CHECK(!(has_residual && p.epilogue.geglu), "a residual after geglu");
   const Primitive primitive = make_primitive(p, type, has_residual);
-  const std::byte* weights = block_weights(context, primitive, type);
-  if (!weights) return Error{ErrorKind::kOutOfMemory, "[backend.onednn] out of memory for the weights"};
+  const DType stored = context.input(1).dtype;
 
-  // Scratch: rounded input, bias of the image, sums before geglu, oneDNN's own.
-  const size_t input_at = 0, bias_at = input_at + padded(primitive.input.get_size());
-  const size_t sums_at = bias_at + padded(static_cast<size_t>(p.out_channels) * 4);
-  const size_t own_at = sums_at + (p.epilogue.geglu ? padded(static_cast<size_t>(p.sum_elements()) * 4) : 0);
-  context.scratch_bytes = own_at + padded(primitive.scratchpad);
-
-  const Location x = context.at(0), out = context.out;
-  const auto optional = [&](size_t i) { return context.has(i) ? context.at(i) : Location{}; };
-  const Location bias = optional(EpilogueInput::kBias), row_bias = optional(EpilogueInput::kRowBias),
-                 residual = optional(EpilogueInput::kResidual);
-  const bool has_bias = context.has(EpilogueInput::kBias), has_row_bias = context.has(EpilogueInput::kRowBias);
-
-  return Step([=](const Frame& frame) {
-    std::byte* scratch = frame.scratch();
-    auto* image_bias = reinterpret_cast<float*>(scratch + bias_at);
-    dnnl::stream stream(engine());
-    memory weights_memory(primitive.weights, engine(), const_cast<std::byte*>(weights));
-    memory bias_memory(primitive.bias, engine(), image_bias);
-    memory own(memory::desc({static_cast<int64_t>(primitive.scratchpad)}, Type::u8, Tag::x), engine(),
-               scratch + own_at);
-    for (int64_t image = 0; image < p.images; ++image) {
-      memory input(primitive.input, engine(),
-                   const_cast<void*>(prepare_input(p, type, frame.f32(x) + image * p.source_elements(), scratch)));
-      for (int64_t c = 0; c < p.out_channels; ++c)
-        image_bias[c] = (has_bias ? frame.f32(bias)[c] : 0.0f) +
-                        (has_row_bias ? frame.f32(row_bias)[image * p.out_channels + c] : 0.0f);
-      float* result = frame.out(out) + image * p.result_elements();
-      float* sums = p.epilogue.geglu ? reinterpret_cast<float*>(scratch + sums_at) : result;
-      memory output(primitive.output, engine(), sums);
-      std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, input},
-                                              {DNNL_ARG_WEIGHTS, weights_memory},
-                                              {DNNL_ARG_BIAS, bias_memory},
-                                              {DNNL_ARG_DST, output},
-                                              {DNNL_ARG_SCRATCHPAD, own}};
-      if (has_residual) {
-        const int post_op = p.epilogue.activation ? 1 : 0;
-        memory added(primitive.output, engine(), const_cast<float*>(frame.f32(residual) + image * p.result_elements()));
-        args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(post_op) | DNNL_ARG_SRC_1, added);
-      }
-      primitive.run.execute(stream, args);
-      stream.wait();
-      if (p.epilogue.geglu) kernels::geglu(sums, p.out_height * p.out_width, p.out_channels / 2, result);
-    }
-  });
+  const bool blocks_each_run = type == Type::f32 && stored != DType::kF32 && context.saves_memory;
+  std::byte* kept = nullptr;
+  if (!blocks_each_run) {
+    kept = context.keep(primitive.weights.get_size());
+    const AlignedPtr<std::byte> plain = aligned_array<std::byte>(primitive.plain_weights.get_size());
+    if (!kept || !plain) return Error{ErrorKind::kOutOfMemory, "[backend.onednn] out of memory for the weights"};
+    block_weights(primitive, context.at(1).fixed, stored, plain.get(), kept);
+    context.release(context.input(1));
+  }
+  const Scratch scratch(p, primitive, blocks_each_run);
+  context.scratch_bytes = scratch.total;
+  const auto optional = [&](size_t i) { return context.has(i) ? std::optional(context.at(i)) : std::nullopt; };
+  return Step(ProductStep{p, type, primitive, scratch, kept, stored, context.at(0), context.at(1), context.out,
+                          optional(EpilogueInput::kBias), optional(EpilogueInput::kRowBias),
+                          optional(EpilogueInput::kResidual)});
 } catch (const dnnl::error& e) {
   return runtime_error(str("[backend.onednn] ", e.what()));
 }

@@ -53,7 +53,8 @@ struct NodeContext {
   const std::vector<Location>& locations;  ///< one a value
   Location out;
   Precision precision;
-  size_t scratch_bytes = 0;  ///< to be set: working memory of this step, shared by all steps
+  bool saves_memory = false;  ///< 16-bit weights stay as they are and are widened on each run
+  size_t scratch_bytes = 0;   ///< to be set: working memory of this step, shared by all steps
   /// Memory that lives as long as the program, for prepared weights; null when there is none to be had.
   std::function<std::byte*(size_t bytes)> keep;
   /// Says that a weight was copied into kept memory.
