@@ -120,14 +120,57 @@ def over_workers(values):
     return values
 
 
-class Trainer:
-    """AdamW on float32 weights for networks that compute in another type, with a moving average and checkpoints.
+def orthogonal(matrices):
+    """The nearest matrices with orthonormal rows or columns, roughly: five Newton-Schulz steps with Jordan's quintic.
 
-    networks: {name: module}; they compute in `dtype`, every parameter is mirrored in float32, and those that get a
-    gradient are trained. Several workers each bring the gradient of their own batch and take the same step.
+    matrices: [count,rows,columns] of any scale, in bfloat16.
+    """
+    x = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(5):
+        square = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315), x, beta=3.4445)
+    return x if matrices.shape[1] <= matrices.shape[2] else x.mT
+
+
+class Muon:
+    """Momentum made orthogonal (Jordan 2024), for weights that are matrices; scaled so that an update's root mean
+    square is 0.2 of the learning rate, as AdamW's is about (Liu et al. 2025). It learns in fewer steps than AdamW.
+
+    weights: {key: float32 tensor [rows, ...]}.
     """
 
-    def __init__(self, networks, checkpoint, dtype, learning_rate, weight_decay, average):
+    MOMENTUM = 0.95
+
+    def __init__(self, weights):
+        self.weights, alike = weights, {}
+        for key, w in weights.items():
+            alike.setdefault(w.flatten(1).shape, []).append(key)
+        self.alike = {f"{rows}x{columns}": keys for (rows, columns), keys in alike.items()}  # treated in one go
+        self.momentum = {
+            shape: torch.stack([torch.zeros_like(weights[key]).flatten(1) for key in keys])
+            for shape, keys in self.alike.items()
+        }
+
+    def step(self, rate):
+        for shape, keys in self.alike.items():
+            gradients, momentum = torch.stack([self.weights[key].grad.flatten(1) for key in keys]), self.momentum[shape]
+            momentum.lerp_(gradients, 1 - self.MOMENTUM)
+            updates = orthogonal(gradients.lerp_(momentum, self.MOMENTUM).bfloat16())
+            scale = -0.2 * rate * max(updates.shape[1:]) ** 0.5
+            for key, update in zip(keys, updates):
+                self.weights[key].add_(update.view_as(self.weights[key]), alpha=scale)
+
+
+class Trainer:
+    """Muon and AdamW on float32 weights for networks that compute in another type; a moving average, checkpoints.
+
+    networks: {name: module}; they compute in `dtype`, every parameter is mirrored in float32, and those that get a
+    gradient are trained: matrices outside the token tables by Muon (at `muon_rate`, 0 for never), the rest by AdamW.
+    Several workers each bring the gradient of their own batch and take the same step.
+    """
+
+    def __init__(self, networks, checkpoint, dtype, learning_rate, weight_decay, average, muon_rate=0.0):
         self.networks, self.checkpoint, self.average = networks, Path(checkpoint), average
         self.live = {f"{name}.{key}": p for name, net in networks.items() for key, p in net.named_parameters()}
         # Planar, as the gradients are handed over: the fused AdamW takes it for granted that their strides agree.
@@ -136,8 +179,15 @@ class Trainer:
         self.mean = {key: p.clone() for key, p in self.master.items()}
         for network in networks.values():
             network.to(dtype)
+        matrices = {key: w for key, w in self.master.items() if w.dim() > 1 and "embedding.weight" not in key}
+        self.muon = Muon(matrices if muon_rate else {})
+        self.muon_rate = muon_rate
         self.optimizer = torch.optim.AdamW(
-            list(self.master.values()), lr=learning_rate, betas=(0.9, 0.99), weight_decay=weight_decay, fused=True
+            [w for key, w in self.master.items() if key not in self.muon.weights],
+            lr=learning_rate,
+            betas=(0.9, 0.99),
+            weight_decay=weight_decay,
+            fused=True,
         )
         self.learning_rate, self.steps, self.seconds = learning_rate, 0, 0.0
         if self.checkpoint.exists():
@@ -149,6 +199,7 @@ class Trainer:
             self.master[key].copy_(state["master"][key])
             self.mean[key].copy_(state["mean"][key])
         self.optimizer.load_state_dict(state["optimizer"])
+        self.muon.momentum |= state["momentum"]
         for moments in self.optimizer.state.values():
             moments.update({key: value.contiguous() for key, value in moments.items()})
         self.steps, self.seconds = state["steps"], state["seconds"]
@@ -159,6 +210,7 @@ class Trainer:
             "master": self.master,
             "mean": self.mean,
             "optimizer": self.optimizer.state_dict(),
+            "momentum": self.muon.momentum,
             "steps": self.steps,
             "seconds": self.seconds,
         }
@@ -184,6 +236,7 @@ class Trainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.learning_rate * rate
             self.optimizer.step()
+            self.muon.step(self.muon_rate * rate)
             self.spread()
             self.steps += 1
             decay = min(self.average, (1 + self.steps) / (10 + self.steps))

@@ -34,7 +34,8 @@ from common import (
     unet,
 )
 
-EMPTY, NAME_ONLY, TAGS_ONLY = 0.10, 0.65, 0.05  # the other 20 %: name and tags
+EMPTY, NAME_ONLY, TAGS_ONLY = 0.10, 0.75, 0.05  # the other 10 %: name and tags
+ARTICLE = 0.15
 HIDE_WORDS = 0.05  # captions in which words may be hidden
 MAX_SNR = 5.0
 NOISE = {"num_train_timesteps": 1000, "beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012}
@@ -49,7 +50,7 @@ def draw_caption(caption):
     choice = random.random()
     if choice < EMPTY:
         return ""
-    name = caption["name"] if random.random() < 0.7 else with_article(caption["name"])
+    name = caption["name"] if random.random() >= ARTICLE else with_article(caption["name"])
     if choice < EMPTY + NAME_ONLY:
         return name
     tags = random.sample(caption["tags"], min(len(caption["tags"]), random.randint(1, 4)))
@@ -109,16 +110,24 @@ def spread_timesteps(batch):
     return ((torch.randperm(batch) + torch.rand(batch)) * 1000 / batch).long().clamp(0, 999)
 
 
+def velocity_weights(snr):
+    """Min-SNR for velocities: the squared error of the velocity is that of the image times SNR + 1, and that is held
+    at MAX_SNR + 1. (Holding SNR instead takes the weight from the noisiest steps, where the text is learnt.)"""
+    return (snr + 1).clamp(max=MAX_SNR + 1) / (snr + 1)
+
+
 def build_trainer(args, tokens):
     networks = {"unet": speed_up(unet()), "text": speed_up(text_encoder(tokens.size))}
-    return Trainer(networks, args.work / "diffusion.pt", getattr(torch, args.dtype), args.rate, 1e-3, args.average)
+    dtype = getattr(torch, args.dtype)
+    return Trainer(networks, args.work / "diffusion.pt", dtype, args.rate, 1e-3, args.average, args.muon_rate)
 
 
 def add_arguments(parser):
     parser.add_argument("--work", type=Path, default="work")
     parser.add_argument("--model", type=Path, default="../../models/emoji", help="the folder with tokenizer/")
     parser.add_argument("--vae", type=Path, help="the autoencoder's folder; default WORK/vae")
-    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--rate", type=float, default=1e-3, help="AdamW's learning rate")
+    parser.add_argument("--muon-rate", type=float, default=2e-3, help="Muon's learning rate")
     parser.add_argument("--average", type=float, default=0.999, help="decay of the moving average")
     parser.add_argument("--dtype", default="bfloat16", help="bfloat16 where the CPU has AMX, else float32")
 
@@ -143,6 +152,7 @@ def main():
     autoencoder = AutoencoderKL.from_pretrained(args.vae or args.work / "vae").eval()
     mean, deviation = latents_of(autoencoder, load_images(args.work))
     keep = DDPMScheduler(**NOISE).alphas_cumprod
+    weights = velocity_weights(keep / (1 - keep))
     dtype = getattr(torch, args.dtype)
     text_network, image_network = trainer.networks["text"], trainer.networks["unet"]
     if args.compile:
@@ -168,8 +178,7 @@ def main():
         text = text_network(numbers).last_hidden_state
         noisy = noisy.to(dtype).contiguous(memory_format=torch.channels_last)
         predicted = image_network(noisy, steps, text).sample.float()
-        ratio = share / (1 - share)
-        loss = (ratio.clamp(max=MAX_SNR) / (ratio + 1) * (predicted - velocity).square()).mean()
+        loss = (weights[steps].view(-1, 1, 1, 1) * (predicted - velocity).square()).mean()
         rate = rate_at(trainer.steps, args.steps, 200, args.cooldown)
         trainer.step(loss, rate)
 
