@@ -35,6 +35,8 @@ class Executable {
   virtual ~Executable() = default;
   /// Inputs in the order of the graph's Input nodes, shapes and dtypes as declared there; outputs in the graph's order.
   virtual Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) = 0;
+  /// Takes the memory that a run needs, so that what will not fit fails before any work is done.
+  virtual Result<void> reserve() = 0;
   /// Bytes held beside the weights: arena and packed copies.
   virtual size_t resident_bytes() const = 0;
 };

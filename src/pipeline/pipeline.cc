@@ -51,6 +51,7 @@ Result<std::vector<Picture>> Pipeline::generate(const Request& request) {
   const int batches = (total + plan.batch_size - 1) / plan.batch_size;
 
   TRY(report(request, {.stage = Progress::Stage::kText, .batches = batches}));
+  TRY(TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, precision_))->reserve());
   std::map<std::string, Conditioning> prompts;
   for (const std::string& prompt : request.prompts)
     if (!prompts.contains(prompt))

@@ -27,6 +27,7 @@ class Arena {
  public:
   /// At least `bytes`, aligned to 64; null when out of memory. Earlier contents are lost.
   std::byte* reserve(size_t bytes);
+  std::byte* data() const { return data_.get(); }
   size_t bytes() const { return size_; }
 
  private:

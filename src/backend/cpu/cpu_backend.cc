@@ -84,8 +84,8 @@ class Program final : public Executable {
 
   Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) override {
     TRY(check_inputs(inputs));
-    std::byte* arena = arena_->reserve(arena_bytes_);
-    if (!arena) return out_of_memory(arena_bytes_);
+    TRY(reserve());
+    std::byte* arena = arena_->data();
     omp_set_num_threads(threads_);
     const Frame frame(arena, arena + scratch_offset_, inputs);
     for (const Step& step : steps_) step(frame);
@@ -97,6 +97,11 @@ class Program final : public Executable {
       outputs.push_back(std::move(tensor));
     }
     return outputs;
+  }
+
+  Result<void> reserve() override {
+    if (!arena_->reserve(arena_bytes_)) return out_of_memory(arena_bytes_);
+    return {};
   }
 
   size_t resident_bytes() const override { return arena_bytes_ + kept_bytes_; }
