@@ -37,10 +37,14 @@ std::string closest(const CLI::App& app, const std::string& flag) {
   return best;
 }
 
-/// CLI11 takes "-1" and "-0.5" for flags: join them to the option before.
-Words join_negative_numbers(const CLI::App& app, const Words& words) {
+/// Two things that CLI11 gets wrong: it takes "-1" and "-0.5" for flags, and the word after "--option=" for its value.
+Words untangle(const CLI::App& app, const Words& words) {
   Words out;
   for (const std::string& word : words) {
+    if (word.starts_with("--") && word.ends_with("=") && app.get_option_no_throw(word.substr(0, word.size() - 1))) {
+      out.insert(out.end(), {word.substr(0, word.size() - 1), ""});
+      continue;
+    }
     const bool is_negative =
         word.size() > 1 && word[0] == '-' && (std::isdigit(static_cast<unsigned char>(word[1])) || word[1] == '.');
     if (is_negative && !out.empty() && out.back().starts_with("-") && app.get_option_no_throw(out.back()))
@@ -80,14 +84,15 @@ void Command::take(std::initializer_list<std::string_view> names) {
                   ->type_name(option.value)
                   ->expected(1)
                   ->allow_extra_args(false);
-    if (option.repeats) added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    using Policy = CLI::MultiOptionPolicy;
+    added->multi_option_policy(option.repeats ? Policy::TakeAll : Policy::TakeLast);
     added->group(std::string(group_name(option.group)));
   }
 }
 
 Result<bool> Command::parse(Words words) {
   run.request.prompts.clear();
-  words = join_negative_numbers(app, words);
+  words = untangle(app, words);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(words);

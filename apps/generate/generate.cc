@@ -26,8 +26,7 @@ void stop_on_interrupt() {
 
 /// Nothing: there is nothing to draw (--help).
 Result<std::optional<RunOptions>> parse(const Words& words) {
-  Command command("sfumato",
-                  "Text to image with Stable Diffusion, on the CPU.\n  sfumato \"a red apple\" -o apple.png");
+  Command command("sfumato", "Text to image with Stable Diffusion, on the CPU.\n  sfumato \"a red apple\"");
   command.app.set_version_flag("--version", str("sfumato ", kVersion));
   command.app.footer("\nLooking inside: sfumato info --help");
   command.take();

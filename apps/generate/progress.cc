@@ -101,7 +101,7 @@ void ProgressReporter::finish(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings)
     if (json_)
       print_event({{"event", "warning"}, {"message", warning}});
-    else
+    else if (!quiet_)
       std::fprintf(stderr, "note: %s\n", warning.c_str());
 }
 

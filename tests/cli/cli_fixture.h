@@ -25,8 +25,9 @@ class CliTest : public ::testing::Test {
   }
   /// Draws with a tiny model in a moment: `words` are added.
   std::vector<std::string> tiny(std::vector<std::string> words) const {
-    std::vector<std::string> all = {"a red apple", "-m",   tiny_model(), "--steps",      "2", "-s", "5",
-                                    "--precision", "fp32", "-o",         path("out.png")};
+    // One thread: the tests run beside one another.
+    std::vector<std::string> all = {"a red apple", "-m", tiny_model(),  "--steps", "2",  "-s",           "5",
+                                    "-t",          "1",  "--precision", "fp32",    "-o", path("out.png")};
     all.insert(all.end(), words.begin(), words.end());
     return all;
   }

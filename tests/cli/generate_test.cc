@@ -28,7 +28,11 @@ class GenerateTest : public CliTest {
     EXPECT_TRUE(image) << image.error().message;
     return image ? *std::move(image) : Image();
   }
-  std::string parameters(const std::string& name) const { return read_parameters(path(name)).value(); }
+  std::string parameters(const std::string& name) const {
+    const Result<std::string> text = read_parameters(path(name));
+    EXPECT_TRUE(text) << text.error().message;
+    return text ? *text : "";
+  }
   std::vector<Json> events(const Outcome& outcome, const std::string& kind) const {
     std::vector<Json> found;
     for (const std::string& line : split(outcome.out, '\n'))
@@ -53,7 +57,7 @@ TEST_F(GenerateTest, WritesAPictureWithItsParameters) {
 
 TEST_F(GenerateTest, EveryWayToSayThePromptIsTheSame) {
   const std::string model = tiny_model(), out = path("out.png");
-  const std::vector<std::string> rest = {"-m", model, "--steps", "1", "-s", "3", "-o", out};
+  const std::vector<std::string> rest = {"-m", model, "-t", "1", "--steps", "1", "-s", "3", "-o", out};
   std::vector<std::vector<std::string>> ways = {{"a cat"}, {"generate", "a cat"}, {"-p", "a cat"}, {"--prompt=a cat"}};
   for (std::vector<std::string>& way : ways) {
     way.insert(way.end(), rest.begin(), rest.end());
@@ -66,12 +70,13 @@ TEST_F(GenerateTest, PromptsAreTakenAsTheyAre) {
   for (const std::string prompt : {"[a, b]", "[]", "{}", "", " ", "-x", "--steps", "a=b", "%s %n", "it's \"quoted\"",
                                    "a\nb", "赤いりんご 🍎", "@file", "null"}) {
     const Outcome outcome =
-        run({"--prompt=" + prompt, "-m", tiny_model(), "--steps", "1", "-s", "3", "-o", path("out.png")});
+        run({"--prompt=" + prompt, "-m", tiny_model(), "-t", "1", "--steps", "1", "-s", "3", "-o", path("out.png")});
     ASSERT_EQ(outcome.code, 0) << prompt << outcome.err;
     EXPECT_THAT(parameters("out.png"), ::testing::StartsWith(prompt + "\nSteps: 1,")) << prompt;
   }
   for (const std::string broken : {"\xc3", "a \xed\xa0\x80 b", "\xc0\xaf", "\xff\xfe"}) {  // not UTF-8
-    const Outcome outcome = run({"-p", broken, "-m", tiny_model(), "--steps", "1", "--json", "-o", path("out.png")});
+    const Outcome outcome =
+        run({"-p", broken, "-m", tiny_model(), "-t", "1", "--steps", "1", "--json", "-o", path("out.png")});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(events(outcome, "picture").size(), 1u);
   }
@@ -80,9 +85,9 @@ TEST_F(GenerateTest, PromptsAreTakenAsTheyAre) {
 TEST_F(GenerateTest, LongPromptsSayWhatWasLeftOut) {
   std::string prompt;
   for (int i = 1; i <= 120; ++i) prompt += str(i, " ");
-  const Outcome outcome = run({prompt, "-m", tiny_model(), "--steps", "1", "-o", path("out.png")});
+  const Outcome outcome = run({prompt, "-m", tiny_model(), "-t", "1", "--steps", "1", "-o", path("out.png")});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("119 120"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 1 9 1 2 0\""));
 }
 
 TEST_F(GenerateTest, SeveralPicturesHaveNamesAndSeedsOfTheirOwn) {
@@ -111,8 +116,8 @@ TEST_F(GenerateTest, APictureOfABatchIsTheSingleOneBitForBit) {
 
 TEST_F(GenerateTest, PromptsFromAFile) {
   std::ofstream(path("prompts.txt")) << "a cat\r\n\n  a dog  \n";
-  const Outcome outcome = run(
-      {"--prompts-file", path("prompts.txt"), "-m", tiny_model(), "--steps", "1", "--json", "-o", path("p%d.webp")});
+  const Outcome outcome = run({"--prompts-file", path("prompts.txt"), "-m", tiny_model(), "-t", "1", "--steps", "1",
+                               "--json", "-o", path("p%d.webp")});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(parameters("p1.webp"), ::testing::StartsWith("a cat\n"));
   EXPECT_THAT(parameters("p2.webp"), ::testing::StartsWith("a dog\n"));
@@ -201,7 +206,7 @@ TEST_F(GenerateTest, InterruptStopsWithinAStepAndWritesNothing) {
   program.interrupt();
   const Outcome outcome = program.wait();
   EXPECT_EQ(outcome.code, 130);
-  EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_LT(events(outcome, "progress").back()["step"], 1000);
   for (const auto& entry : std::filesystem::directory_iterator(folder_))
     EXPECT_THAT(entry.path().filename().string(), ::testing::StartsWith("std"));
