@@ -13,13 +13,14 @@ namespace {
 // A register tile: kRows keys (or columns of the head) times kWide vectors of queries.
 constexpr int kRows = kLanes == 16 ? 8 : 4;
 constexpr int kWide = kLanes == 4 ? 2 : 3;
+constexpr int64_t kKeyBlock = 128;  // keys whose scores are held at a time; fixed, for it decides the order of sums
 constexpr int64_t kStep = kWide * kLanes;
 constexpr float kLog2E = 1.44269504f;
 
 /// sums[r][w] = sum over i of a[r * row_stride + i * stride] * b[i][w], i < depth; b [depth, kW * kLanes].
 template <int kR, int kW>
 SFUMATO_INLINE void product(const float* a, int64_t row_stride, int64_t stride, const float* b, int64_t depth,
-                    Vec (&sums)[kR][kW]) {
+                            Vec (&sums)[kR][kW]) {
   for (int r = 0; r < kR; ++r)
     for (int w = 0; w < kW; ++w) sums[r][w] = Vec{};
   for (int64_t i = 0; i < depth; ++i) {
@@ -145,6 +146,12 @@ inline void for_tiles(const AttentionBlock& block, float* work, Use use) {
   }
 }
 
+/// Scores of one tile; for each tile its queries and sums, and three running values a query.
+int64_t work_floats(int64_t queries, int64_t head_size) {
+  const int64_t tiles = (queries + kStep - 1) / kStep;
+  return kStep * kKeyBlock + tiles * kStep * (2 * head_size + 3);
+}
+
 void run(const AttentionBlock& block, float* work) {
   for_tiles(block, work, [](auto tile) { tile.begin(); });
   for (int64_t begin = 0; begin < block.keys; begin += kKeyBlock)  // its keys stay near for all tiles
@@ -155,6 +162,6 @@ void run(const AttentionBlock& block, float* work) {
 }  // namespace
 
 extern const AttentionRow ROW;
-const AttentionRow ROW = {kLevel, kStep, run};
+const AttentionRow ROW = {kLevel, kStep, work_floats, run, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace sfumato::kernels

@@ -161,5 +161,59 @@ TEST_P(Attention, CausalPrefixHasTheSameBits) {
   EXPECT_TRUE(std::equal(prefix.begin(), prefix.begin() + 40 * 16, whole.begin()));
 }
 
+/// The error that rounding q, k, v and the probabilities to bfloat16 may cause, values being of order one.
+constexpr double kRounded = 2e-2;
+
+TEST_P(Attention, Bfloat16IsNearAtEverySizeRoundTheTiles) {
+  for (int64_t n = 1; n <= 70; ++n) {
+    Problem queries(1, n, 13, 1, 8), keys(1, 5, n, 1, 8), head(1, 19, 37, 2, n, 3);
+    for (Problem* p : {&queries, &keys, &head}) {
+      p->args.precision = AttentionPrecision::kBF16;
+      EXPECT_LT(largest_difference(p->run(), p->reference()), kRounded) << n;
+    }
+  }
+}
+
+TEST_P(Attention, Bfloat16OfTheModelsHeadSizesManyKeysAndCausal) {
+  for (const int64_t head_size : {8, 40, 64, 80, 128, 160, 512})
+    for (const int64_t tokens : {77, 128, 300}) {
+      Problem p(2, tokens, tokens, 2, head_size, 5);
+      p.args.precision = AttentionPrecision::kBF16;
+      p.args.causal = tokens == 300;
+      EXPECT_LT(largest_difference(p.run(), p.reference()), kRounded) << head_size << ", " << tokens;
+    }
+}
+
+TEST_P(Attention, Bfloat16DiffersWhereThereAreTilesAndOnlyThere) {
+  Problem p(1, 32, 64, 1, 32);
+  const std::vector<float> exact = p.run();
+  p.args.precision = AttentionPrecision::kBF16;
+  EXPECT_EQ(p.run() == exact, GetParam() < Isa::kAmx);
+}
+
+TEST_P(Attention, Bfloat16HugeScoresStayFinite) {
+  Problem p(1, 40, 300, 1, 8, 0, 100.0f);
+  p.args.precision = AttentionPrecision::kBF16;
+  EXPECT_LT(largest_difference(p.run(), std::vector<float>(p.q.size(), 0.0f)), 10);
+}
+
+TEST_P(Attention, Bfloat16BitsDependNeitherOnThreadsNorOnBatchNorOnPosition) {
+  Problem p(3, 130, 300, 2, 40);
+  p.args.precision = AttentionPrecision::kBF16;
+  omp_set_num_threads(1);
+  const std::vector<float> one = p.run();
+  omp_set_num_threads(5);
+  EXPECT_EQ(p.run(), one);
+  omp_set_num_threads(omp_get_num_procs());
+
+  Problem alone = p;  // the last sample's last 7 queries: other lanes, other tiles
+  alone.args.batch = 1, alone.args.queries = 7;
+  alone.args.q = p.q.data() + (3 * 130 - 7) * 80;
+  alone.args.k = p.k.data() + 2 * 300 * 80;
+  alone.args.v = p.v.data() + 2 * 300 * 80;
+  const std::vector<float> last = alone.run();
+  EXPECT_TRUE(std::equal(last.begin(), last.begin() + 7 * 80, one.end() - 7 * 80));
+}
+
 }  // namespace
 }  // namespace sfumato::kernels

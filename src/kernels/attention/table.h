@@ -5,12 +5,10 @@
 
 namespace sfumato::kernels {
 
-/// Keys whose scores are held at a time. Fixed: it decides the order of the sums, hence bits.
-constexpr int64_t kKeyBlock = 128;
-
 /// One head's work: `queries` rows, the first of which is number `first` of its sequence, against all keys.
 struct AttentionBlock {
   const float *q, *k, *v;
+  const uint16_t *packed_keys, *packed_values;  // for rows that pack
   float* out;
   int64_t q_stride, k_stride, v_stride, out_stride;
   int64_t queries, first, keys, head_size;
@@ -18,20 +16,20 @@ struct AttentionBlock {
   bool causal;
 };
 
-/// The rows of the attention family. Queries lie across the lanes of vectors, `step` of them in a register tile.
+/// The rows of the attention family.
 struct AttentionRow {
   Isa isa;
-  int64_t step;
-  /// work: attention_work(step, ...) floats, aligned to 64.
+  int64_t step;  // queries of one register tile
+  /// Floats of `work`, aligned to 64, that run() needs for a block of `queries`.
+  int64_t (*work_floats)(int64_t queries, int64_t head_size);
   void (*run)(const AttentionBlock& block, float* work);
+  /// For rows that take a head's keys and values packed in bfloat16, else null: elements, a multiple of 32, and how.
+  int64_t (*packed_keys)(int64_t keys, int64_t head_size);
+  int64_t (*packed_values)(int64_t keys, int64_t head_size);
+  void (*pack_keys)(const float* k, int64_t stride, int64_t keys, int64_t head_size, uint16_t* out);
+  void (*pack_values)(const float* v, int64_t stride, int64_t keys, int64_t head_size, uint16_t* out);
 };
 
-/// Scores and 3 running values a query for one tile; for each tile the queries and sums.
-inline int64_t attention_work(int64_t step, int64_t queries, int64_t head_size) {
-  const int64_t tiles = (queries + step - 1) / step;
-  return step * kKeyBlock + tiles * step * (2 * head_size + 3);
-}
-
-extern const AttentionRow kAttentionScalar, kAttentionAvx2, kAttentionAvx512;
+extern const AttentionRow kAttentionScalar, kAttentionAvx2, kAttentionAvx512, kAttentionAmx;
 
 }  // namespace sfumato::kernels
