@@ -96,12 +96,16 @@ def make_families():
     }
 
 
-def make_tokenizer(pad, folder):
+def tokenizer_script():
     import importlib.util
     spec = importlib.util.spec_from_file_location("make_tokenizer", ROOT / "tools" / "train_emoji" / "make_tokenizer.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.main(VOCABULARY, pathlib.Path(folder))
+    return module
+
+
+def make_tokenizer(pad, folder):
+    tokenizer_script().main(VOCABULARY, pathlib.Path(folder))
     return CLIPTokenizer.from_pretrained(folder, pad_token=pad)
 
 
