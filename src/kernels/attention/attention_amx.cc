@@ -21,41 +21,44 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// 32 floats from x, those from `count` on taken as zeros, times factor, to nearest even.
-SFUMATO_INLINE __m512i round_32(const float* x, int64_t count, float factor) {
-  const auto part = [&](int64_t from) {
-    const int64_t left = count - from;
-    return left >= kLanes ? load(x + from) : left > 0 ? load_part(x + from, static_cast<int>(left)) : Vec{};
-  };
-  return (__m512i)_mm512_cvtne2ps_pbh((__m512)(part(16) * factor), (__m512)(part(0) * factor));
+/// The first `count` of 16 lanes; none and all of them where it is out of 0..16.
+SFUMATO_INLINE __mmask16 first_lanes(int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
 
-/// K -> [key tiles, an even number][head_size steps of 32][16 keys][32]
+/// The first `count` of 32 floats, the others zeros, times factor, to nearest even.
+SFUMATO_INLINE __m512i round_32(const float* x, int64_t count, float factor) {
+  const Vec low = (Vec)_mm512_maskz_loadu_ps(first_lanes(count), x) * factor;
+  const Vec high = (Vec)_mm512_maskz_loadu_ps(first_lanes(count - 16), x + 16) * factor;
+  return (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+}
+
+/// K -> [key tiles, an even number][head_size steps of 32][16 keys][32]; keys beyond are zeros.
 void pack_keys(const float* k, int64_t stride, int64_t keys, int64_t head_size, uint16_t* out) {
-  for (int64_t tile = 0; tile < 2 * tiles(keys, 32); ++tile)
-    for (int64_t d = 0; d < head_size; d += 32, out += kTile)
-      for (int64_t i = 0; i < 16; ++i) {
-        const int64_t t = tile * 16 + i;
-        const __m512i row = t < keys ? round_32(k + t * stride + d, head_size - d, 1) : __m512i{};
-        _mm512_storeu_si512(out + i * 32, row);
-      }
+  const int64_t depth = tiles(head_size, 32);
+  for (int64_t t = 0; t < 32 * tiles(keys, 32); ++t) {
+    uint16_t* row = out + (t / 16 * depth * 16 + t % 16) * 32;
+    for (int64_t step = 0; step < depth; ++step)
+      _mm512_storeu_si512(row + step * kTile,
+                          round_32(k + t * stride + step * 32, t < keys ? head_size - step * 32 : 0, 1));
+  }
 }
 
 /// V -> V^T as [key steps of 32][head_size tiles][16 of head_size][32 keys]
 void pack_values(const float* v, int64_t stride, int64_t keys, int64_t head_size, uint16_t* out) {
   for (int64_t first = 0; first < keys; first += 32)
     for (int64_t d = 0; d < head_size; d += 16, out += kTile) {
-      const int width = head_size - d < kLanes ? static_cast<int>(head_size - d) : kLanes;
-      Vec half[2][kLanes];
-      for (int h = 0; h < 2; ++h) {
-        for (int i = 0; i < kLanes; ++i) {
-          const int64_t t = first + h * 16 + i;
-          half[h][i] = t < keys ? load_n(v + t * stride + d, width) : Vec{};
-        }
-        transpose(half[h]);
+      Vec low[kLanes], high[kLanes];
+      for (int i = 0; i < kLanes; ++i) {
+        const float* at = v + (first + i) * stride + d;
+        const __mmask16 columns = first_lanes(head_size - d);
+        low[i] = (Vec)_mm512_maskz_loadu_ps(first + i < keys ? columns : 0, at);
+        high[i] = (Vec)_mm512_maskz_loadu_ps(first + 16 + i < keys ? columns : 0, at + 16 * stride);
       }
+      transpose(low);
+      transpose(high);
       for (int i = 0; i < kLanes; ++i)
-        _mm512_storeu_si512(out + i * 32, (__m512i)_mm512_cvtne2ps_pbh((__m512)half[1][i], (__m512)half[0][i]));
+        _mm512_storeu_si512(out + i * 32, (__m512i)_mm512_cvtne2ps_pbh((__m512)high[i], (__m512)low[i]));
     }
 }
 
@@ -77,7 +80,8 @@ SFUMATO_INLINE void finish_stores() {
 }
 
 /// c[2][2] (tiles 0..3) += sum over steps of a[2] b[2]; tiles lie `a_step`, `b_step` elements apart from step to step,
-/// the two of a step one tile apart in b and `a_pair` in a.
+/// the two of a step one tile apart in b and `a_pair` in a. kBoth: else of a and c the first rows alone.
+template <bool kBoth>
 SFUMATO_INLINE void multiply_tiles(const uint16_t* a, int64_t a_pair, int64_t a_step, const uint16_t* b, int64_t b_step,
                                    int64_t steps) {
   finish_stores();
@@ -85,28 +89,60 @@ SFUMATO_INLINE void multiply_tiles(const uint16_t* a, int64_t a_pair, int64_t a_
     _tile_loadd(6, b, 64);
     _tile_loadd(4, a, 64);
     _tile_loadd(7, b + kTile, 64);
-    _tile_loadd(5, a + a_pair, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
+    if constexpr (kBoth) {
+      _tile_loadd(5, a + a_pair, 64);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
   }
 }
 
 /// Bytes between the rows of scores and sums.
 constexpr int64_t kRow = kQueries * static_cast<int64_t>(sizeof(float));
 
+/// Floats of the state of 32 queries: packed queries, sums, largest scores and totals.
+constexpr int64_t state_floats(int64_t head_size) {
+  return tiles(head_size, 32) * kTile + tiles(head_size, 16) * 16 * kQueries + 2 * kQueries;
+}
+/// Floats of scores [kKeys, kQueries], and of the weights in bfloat16.
+constexpr int64_t kScores = kKeys * kQueries, kWeights = kScores / 2;
+
+/// A group of 32 queries against the keys from `begin` on.
 struct Group {
   const AttentionBlock& block;
   int64_t first, queries;  // within the block
-  uint16_t* q;             // [head_size steps][2 tiles]
-  float* sums;             // [head_size tiles * 16, kQueries]
-  float* largest;          // [kQueries], whole numbers
-  float* total;            // [kQueries]
-  float* scores;           // [kKeys, kQueries]
-  uint16_t* weights;       // [kKeys / 32 steps][2 tiles][16 pairs of keys][16 queries][2]
+  int64_t begin;
+  uint16_t* q;        // [head_size steps][2 tiles]
+  float* sums;        // [head_size tiles * 16, kQueries]
+  float* largest;     // [kQueries], whole numbers
+  float* total;       // [kQueries]
+  float* scores;      // [kKeys, kQueries]
+  uint16_t* weights;  // [kKeys / 32 steps][2 tiles][16 pairs of keys][16 queries][2]
 
-  void begin() const {
+  Group(const AttentionBlock& block, float* work, int64_t number, int64_t begin)
+      : block(block), first(number * kQueries), begin(begin) {
+    queries = block.queries - first < kQueries ? block.queries - first : kQueries;
+    scores = work;
+    weights = reinterpret_cast<uint16_t*>(work + kScores);
+    float* state = work + kScores + kWeights + number * state_floats(block.head_size);
+    q = reinterpret_cast<uint16_t*>(state);
+    sums = state + tiles(block.head_size, 32) * kTile;
+    largest = sums + tiles(block.head_size, 16) * 16 * kQueries;
+    total = largest + kQueries;
+  }
+
+  int64_t first_query() const { return block.first + first; }
+  /// Keys of the block that any of the queries sees.
+  int64_t count() const {
+    const int64_t count = block.keys - begin < kKeys ? block.keys - begin : kKeys;
+    const int64_t seen = first_query() + queries - begin;
+    return block.causal && seen < count ? (seen > 0 ? seen : 0) : count;
+  }
+  int64_t steps() const { return tiles(count(), 32); }
+
+  void start() const {
     for (int64_t half = 0; half < 2; ++half) {
       const int64_t at = queries > half * 16 ? half * 16 : 0;
       pack_queries(block.q + (first + at) * block.q_stride, block.q_stride, queries - at < 16 ? queries - at : 16,
@@ -116,42 +152,48 @@ struct Group {
     for (int64_t i = 0; i < kQueries; i += kLanes) store(largest + i, splat(-1e30f)), store(total + i, Vec{});
   }
 
-  void take_keys(int64_t begin) const {
-    int64_t count = block.keys - begin < kKeys ? block.keys - begin : kKeys;
-    const int64_t first_query = block.first + first;
-    if (block.causal && first_query + queries - begin < count) count = first_query + queries - begin;
-    if (count <= 0) return;
-    const int64_t steps = tiles(count, 32), depth = tiles(block.head_size, 32);
+  void take_keys() const {
+    if (count() == 0) return;
+    score();
+    soften();
+    add_values();
+  }
+
+  void score() const {
+    const int64_t depth = tiles(block.head_size, 32);
     const uint16_t* k = block.packed_keys + begin / 16 * depth * kTile;
-    for (int64_t i = 0; i < steps; ++i) {
+    for (int64_t i = 0; i < steps(); ++i) {
       _tile_zero(0);
       _tile_zero(1);
       _tile_zero(2);
       _tile_zero(3);
-      multiply_tiles(k + 2 * i * depth * kTile, depth * kTile, kTile, q, 2 * kTile, depth);
+      multiply_tiles<true>(k + 2 * i * depth * kTile, depth * kTile, kTile, q, 2 * kTile, depth);
       float* to = scores + i * 32 * kQueries;
       _tile_stored(0, to, kRow);
       _tile_stored(1, to + 16, kRow);
       _tile_stored(2, to + 16 * kQueries, kRow);
       _tile_stored(3, to + 16 * kQueries + 16, kRow);
     }
-    for (int64_t t = count; t < steps * 32; ++t)
-      for (int64_t i = 0; i < kQueries; i += kLanes) store(scores + t * kQueries + i, splat(-__builtin_inff()));
-    if (block.causal && begin + count - 1 > first_query) hide_future(begin, count, first_query);
-    for (int64_t half = 0; half < 2; ++half) soften(half, steps);
-    add_values(block.packed_values + begin / 32 * tiles(block.head_size, 16) * kTile, steps);
   }
 
-  void hide_future(int64_t begin, int64_t count, int64_t first_query) const {
-    for (int64_t t = 0; t < count; ++t)
-      for (int64_t i = 0; i < kQueries && first_query + i < begin + t; ++i)
+  void soften() const {
+    for (int64_t t = count(); t < steps() * 32; ++t)
+      for (int64_t i = 0; i < kQueries; i += kLanes) store(scores + t * kQueries + i, splat(-__builtin_inff()));
+    if (block.causal && begin + count() - 1 > first_query()) hide_future();
+    for (int64_t half = 0; half < 2; ++half) soften(half);
+  }
+
+  void hide_future() const {
+    for (int64_t t = 0; t < count(); ++t)
+      for (int64_t i = 0; i < kQueries && first_query() + i < begin + t; ++i)
         scores[t * kQueries + i] = -__builtin_inff();
   }
 
   /// Scores of 16 queries -> weights 2^(score - M), M the largest so far rounded up to a whole number. Then score + K,
   /// K = kRound - M, holds score - M rounded to an integer in its low bits (see exp2_of_negative), and what was
   /// summed before is scaled by a power of two. A cubic does for 2^r: error 8e-5, a weight has 8 bits.
-  void soften(int64_t half, int64_t steps) const {
+  void soften(int64_t half) const {
+    const int64_t steps = this->steps();
     const float* s = scores + half * 16;
     Vec peaks[4];
     for (Vec& peak : peaks) peak = splat(-1e30f);
@@ -193,22 +235,31 @@ struct Group {
       }
   }
 
-  void add_values(const uint16_t* v, int64_t steps) const {
+  void add_values() const {
     const int64_t columns = tiles(block.head_size, 16);
-    for (int64_t i = 0; i < columns; i += 2) {
-      float* to = sums + i * 16 * kQueries;
-      const int64_t pair = i + 1 < columns ? kTile : 0;  // an odd last tile is computed twice, stored once
-      finish_stores();
-      _tile_loadd(0, to, kRow);
-      _tile_loadd(1, to + 16, kRow);
-      _tile_loadd(2, to + (pair ? 16 * kQueries : 0), kRow);
-      _tile_loadd(3, to + (pair ? 16 * kQueries : 0) + 16, kRow);
-      multiply_tiles(v + i * kTile, pair, columns * kTile, weights, 2 * kTile, steps);
-      _tile_stored(0, to, kRow);
-      _tile_stored(1, to + 16, kRow);
-      if (!pair) break;
-      _tile_stored(2, to + 16 * kQueries, kRow);
-      _tile_stored(3, to + 16 * kQueries + 16, kRow);
+    const uint16_t* v = block.packed_values + begin / 32 * columns * kTile;
+    int64_t i = 0;
+    for (; i + 2 <= columns; i += 2) add_columns<true>(v + i * kTile, columns, sums + i * 16 * kQueries);
+    if (i < columns) add_columns<false>(v + i * kTile, columns, sums + i * 16 * kQueries);
+  }
+
+  /// 32 columns of the head, or 16.
+  template <bool kBoth>
+  void add_columns(const uint16_t* v, int64_t columns, float* to) const {
+    float* below = to + 16 * kQueries;
+    finish_stores();
+    _tile_loadd(0, to, kRow);
+    _tile_loadd(1, to + 16, kRow);
+    if constexpr (kBoth) {
+      _tile_loadd(2, below, kRow);
+      _tile_loadd(3, below + 16, kRow);
+    }
+    multiply_tiles<kBoth>(v, kTile, columns * kTile, weights, 2 * kTile, steps());
+    _tile_stored(0, to, kRow);
+    _tile_stored(1, to + 16, kRow);
+    if constexpr (kBoth) {
+      _tile_stored(2, below, kRow);
+      _tile_stored(3, below + 16, kRow);
     }
   }
 
@@ -221,41 +272,18 @@ struct Group {
   }
 };
 
-/// Floats of one group's state: queries, sums, largest scores and totals.
-constexpr int64_t group_floats(int64_t head_size) {
-  return tiles(head_size, 32) * kTile + tiles(head_size, 16) * 16 * kQueries + 2 * kQueries;
-}
-
 int64_t work_floats(int64_t queries, int64_t head_size) {
-  return kKeys * kQueries + kKeys * kQueries / 2 + tiles(queries, kQueries) * group_floats(head_size);
-}
-
-template <class Use>
-inline void for_groups(const AttentionBlock& block, float* work, Use use) {
-  float* weights = work + kKeys * kQueries;
-  float* state = weights + kKeys * kQueries / 2;
-  for (int64_t first = 0; first < block.queries; first += kQueries, state += group_floats(block.head_size)) {
-    float* sums = state + tiles(block.head_size, 32) * kTile;
-    float* largest = sums + tiles(block.head_size, 16) * 16 * kQueries;
-    use(Group{.block = block,
-              .first = first,
-              .queries = block.queries - first < kQueries ? block.queries - first : kQueries,
-              .q = reinterpret_cast<uint16_t*>(state),
-              .sums = sums,
-              .largest = largest,
-              .total = largest + kQueries,
-              .scores = work,
-              .weights = reinterpret_cast<uint16_t*>(weights)});
-  }
+  return kScores + kWeights + tiles(queries, kQueries) * state_floats(head_size);
 }
 
 void run(const AttentionBlock& block, float* work) {
   static constexpr TileConfig kConfig;
   _tile_loadconfig(&kConfig);
-  for_groups(block, work, [](const Group& group) { group.begin(); });
+  const int64_t groups = tiles(block.queries, kQueries);
+  for (int64_t i = 0; i < groups; ++i) Group(block, work, i, 0).start();
   for (int64_t begin = 0; begin < block.keys; begin += kKeys)  // its keys stay near for all groups
-    for_groups(block, work, [&](const Group& group) { group.take_keys(begin); });
-  for_groups(block, work, [](const Group& group) { group.finish(); });
+    for (int64_t i = 0; i < groups; ++i) Group(block, work, i, begin).take_keys();
+  for (int64_t i = 0; i < groups; ++i) Group(block, work, i, 0).finish();
   _tile_release();
 }
 
