@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a full-size model folder of a real family with random fp16 weights: for memory, speed and comparison runs.
 
-    python tools/make_random_models.py sd15|sd21|sdxl OUT      (2 to 7 GB; no network; same bytes each time)
+    python tools/make_random_models.py sd15|sd21|sdxl OUT      (2 to 6.5 GB; no network)
 
 The configurations are the published ones (tools/golden/keys.py), the tokenizer is CLIP's. What such a model draws is
 noise, but every layer takes part in it. Needs tools/golden/requirements.txt.
