@@ -66,14 +66,16 @@ Result<void> generate(const Words& words) {
     progress.show(p);
     return interrupted == 0;
   };
+  const size_t count = run->request.prompts.size() * static_cast<size_t>(run->request.images);
+  run->request.on_picture = [&](size_t i, const Picture& picture) -> Result<void> {
+    const std::filesystem::path path = output_path(run->output, i + 1, count);
+    TRY(write_image(path, picture.image, picture.parameters));
+    progress.written(path, picture);
+    return {};
+  };
   const Result<std::vector<Picture>> pictures = pipeline->generate(run->request);
   progress.finish(pipeline->warnings());
   if (!pictures) return pictures.error();
-  for (size_t i = 0; i < pictures->size(); ++i) {
-    const std::filesystem::path path = output_path(run->output, i + 1, pictures->size());
-    TRY(write_image(path, (*pictures)[i].image, (*pictures)[i].parameters));
-    progress.written(path, (*pictures)[i]);
-  }
   if (!run->latents_output.empty()) TRY(write_latents(run->latents_output, *pictures));
   return {};
 }

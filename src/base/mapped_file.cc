@@ -18,7 +18,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   const auto failed = [&](const char* why) {
     return input_error(str("[base.mapped_file] cannot read \"", path.string(), "\": ", why));
   };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failed(std::strerror(errno));
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {

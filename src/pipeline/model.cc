@@ -1,5 +1,6 @@
 #include "pipeline/model.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,15 @@ ComponentInfo describe(const std::string& name, const std::string& class_name, c
   return info;
 }
 
+/// Builds each network once, small: names every tensor that is missing, left over or of the wrong shape.
+Result<void> check_weights(const Model& model) {
+  for (const TextEncoder& encoder : model.text_encoders)
+    TRY(models::build_clip_text(encoder.config, *encoder.weights, 1, {}));
+  TRY(models::build_unet(model.unet, *model.unet_weights, 1, 8, 8, 1));
+  TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1, 1, 1));
+  return {};
+}
+
 /// Defaults a model folder may state for itself: {"sfumato": {"guidance_scale", "steps"}} in model_index.json.
 void apply_own_defaults(const Json& index, ModelInfo& info) {
   if (!index.contains("sfumato") || !index["sfumato"].is_object()) return;
@@ -103,6 +113,7 @@ Result<Model> Model::open(const fs::path& path) {
   model.info.default_size = {side, side};
   apply_own_defaults(index, model.info);
   model.info.hash = folder.hash();
+  TRY(check_weights(model));
   for (const std::string& name : folder.components())
     model.info.components.push_back(describe(name, folder.class_name(name), *TRY(folder.weights(name))));
   return model;
@@ -115,7 +126,10 @@ Result<fs::path> embedded_model_path() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
   places.push_back(program / "../share/sfumato/models");  // installed
   places.push_back(program / "../../models");             // build/apps in the source folder
-  places.push_back(SFUMATO_INSTALLED_MODELS);             // a program that links the library
+  Dl_info library;
+  if (dladdr(reinterpret_cast<const void*>(&embedded_model_path), &library))  // a program that links the library
+    places.push_back(fs::path(library.dli_fname).parent_path() / "../share/sfumato/models");
+  places.push_back(SFUMATO_INSTALLED_MODELS);
   for (const fs::path& place : places)
     if (fs::exists(place / "emoji" / "model_index.json")) return (place / "emoji").lexically_normal();
   return input_error(str("[pipeline.model] the embedded model was not found in ", join(places, ", "),

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Pipeline>> Pipeline::load(const PipelineOptions& options)
       new Pipeline(std::move(model), make_cpu_backend(options.threads), resolve_precision(options.precision)));
 }
 
-Result<std::vector<Picture>> Pipeline::generate(const Request& request) {
+Result<std::vector<Picture>> Pipeline::generate(const Request& request) try {
   warnings_.clear();
   const Plan plan = TRY(make_plan(model_, request));
   for (const std::string& note : plan.schedule.notes) warnings_.push_back(note);
@@ -72,9 +72,12 @@ Result<std::vector<Picture>> Pipeline::generate(const Request& request) {
       TRY(report(request, {.stage = Progress::Stage::kDecode, .batch = b, .batches = batches}));
       const size_t one = plan.latent.elements(), at = static_cast<size_t>(i - first) * one;
       pictures.push_back(TRY(finish(plan, request, i, std::span(latents).subspan(at, one))));
+      if (request.on_picture) TRY(request.on_picture(static_cast<size_t>(i), pictures.back()));
     }
   }
   return pictures;
+} catch (const std::bad_alloc&) {
+  return Error{ErrorKind::kOutOfMemory, "[pipeline.generate] out of memory; try a smaller size or batch"};
 }
 
 Result<std::vector<float>> Pipeline::sample_batch(const Plan& plan, const Request& request, const Batch& batch,
@@ -104,7 +107,8 @@ Result<std::vector<float>> Pipeline::sample_batch(const Plan& plan, const Reques
                                  .steps = event.steps,
                                  .denoised = event.denoised}));
   };
-  TRY(sampling::sample(plan.schedule, std::ref(network), latents, std::ref(noise), on_step));
+  const Result<void> done = sampling::sample(plan.schedule, std::ref(network), latents, std::ref(noise), on_step);
+  if (!done) return done.error().kind == ErrorKind::kCancelled ? kInterrupted : done.error();
   return latents;
 }
 

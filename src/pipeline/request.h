@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "image/image.h"
 #include "sampling/names.h"
 #include "sampling/noise.h"
@@ -32,6 +33,17 @@ struct Progress {
 /// decoded. Return false to stop: generate() then answers with ErrorKind::kCancelled within one step.
 using ProgressFn = std::function<bool(const Progress&)>;
 
+struct Picture {
+  Image image;
+  std::string prompt;
+  uint32_t seed = 0;
+  Tensor latents;          ///< [4,h,w], the sampler's result
+  std::string parameters;  ///< the PNG `parameters` text (image/parameters.h)
+};
+
+/// Called with each picture as soon as it is done, in order; an error ends the work.
+using PictureFn = std::function<Result<void>(size_t index, const Picture&)>;
+
 struct Request {
   std::vector<std::string> prompts = {""};     ///< `images` pictures are made of each
   std::optional<std::string> negative_prompt;  ///< absent differs from "" on SDXL (zeros, not the encoded "")
@@ -53,14 +65,7 @@ struct Request {
   std::optional<Size> original_size, target_size;  ///< SDXL size conditioning; default: size
   int crop_top = 0, crop_left = 0;                 ///< SDXL crop conditioning
   ProgressFn on_progress;
-};
-
-struct Picture {
-  Image image;
-  std::string prompt;
-  uint32_t seed = 0;
-  Tensor latents;          ///< [4,h,w], the sampler's result
-  std::string parameters;  ///< the PNG `parameters` text (image/parameters.h)
+  PictureFn on_picture;
 };
 
 }  // namespace sfumato

@@ -2,6 +2,7 @@
 // Host bytes with a shape and a type. TensorView borrows (a mapped file, another tensor); Tensor owns.
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Tensor {
       : shape_(std::move(shape)),
         dtype_(dtype),
         data_(aligned_array<std::byte>(static_cast<size_t>(shape_.elements()) * dtype_size(dtype))) {
-    CHECK(data_ != nullptr, "out of memory");
+    if (!data_) throw std::bad_alloc();  // as any container does; the pipeline turns it into an Error
   }
   static Tensor zeros(Shape shape) {
     Tensor t(std::move(shape));
