@@ -55,6 +55,7 @@ struct Lower {
     args.heads = op.heads, args.head_size = shape()[2] / op.heads;
     args.q_stride = args.k_stride = args.v_stride = args.out_stride = shape()[2];
     args.scale = op.scale, args.causal = op.causal;
+    if (context.precision == Precision::kBF16) args.precision = kernels::AttentionPrecision::kBF16;
     context.scratch_bytes = kernels::attention_scratch(args);
     return Step([args, q = at(0), k = at(1), v = at(2), out = out](const Frame& frame) mutable {
       args.q = frame.f32(q), args.k = frame.f32(k), args.v = frame.f32(v), args.out = frame.out(out);
