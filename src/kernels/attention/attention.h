@@ -7,7 +7,8 @@ namespace sfumato::kernels {
 
 enum class AttentionPrecision {
   kF32,   ///< float throughout
-  kBF16,  ///< q, k, v and probabilities rounded to bfloat16, sums and softmax in float; as kF32 where there is no AMX
+  kBF16,  ///< q, k, v and probabilities rounded to bfloat16, sums and softmax in float (for scores up to 4e6);
+          ///< as kF32 where there is no AMX
 };
 
 /// q [batch,queries,heads*head_size], k and v [batch,keys,heads*head_size], out as q; rows are `*_stride` floats apart,
@@ -26,7 +27,7 @@ struct AttentionArgs {
 
 /// `scratch` holds attention_scratch(args) bytes, aligned to 64.
 void attention(const AttentionArgs& args, void* scratch);
-/// With omp_get_max_threads() as it is now.
+/// With the threads, omp_get_max_threads(), and the instruction set that are to run it.
 size_t attention_scratch(const AttentionArgs& args);
 
 }  // namespace sfumato::kernels
