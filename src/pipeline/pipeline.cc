@@ -51,7 +51,7 @@ Result<std::vector<Picture>> Pipeline::generate(const Request& request) try {
   const int batches = (total + plan.batch_size - 1) / plan.batch_size;
 
   TRY(report(request, {.stage = Progress::Stage::kText, .batches = batches}));
-  TRY(TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, precision_))->reserve());
+  TRY(TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, vae_precision_))->reserve());
   std::map<std::string, Conditioning> prompts;
   for (const std::string& prompt : request.prompts)
     if (!prompts.contains(prompt))
@@ -127,11 +127,12 @@ Result<Picture> Pipeline::finish(const Plan& plan, const Request& request, int i
 
 Result<Image> Pipeline::decode(const Tensor& latent, const Plan& plan) {
   const TensorView inputs[] = {latent.view()};
-  for (const Precision precision : {precision_, Precision::kF32}) {
+  for (const Precision precision : {vae_precision_, Precision::kF32}) {
     Executable* decoder = TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, precision));
     const std::vector<Tensor> outputs = TRY(decoder->run(inputs));
     Result<Image> image = tensor_to_image(outputs[0]);
     if (image || precision == Precision::kF32) return image;
+    vae_precision_ = Precision::kF32;
     warnings_.push_back(str("the autoencoder overflowed at ", precision_name(precision), "; decoded again at fp32"));
   }
   CHECK(false);

@@ -39,6 +39,7 @@ class Pipeline {
       : model_(std::move(model)),
         backend_(std::move(backend)),
         precision_(precision),
+        vae_precision_(precision),
         programs_(model_, *backend_, precision) {}
 
   struct Batch;
@@ -52,7 +53,7 @@ class Pipeline {
 
   Model model_;
   std::unique_ptr<Backend> backend_;
-  Precision precision_;
+  Precision precision_, vae_precision_;  // the autoencoder's falls to fp32 once it overflowed
   Programs programs_;
   std::vector<std::string> warnings_;
 };

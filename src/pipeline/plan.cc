@@ -8,7 +8,7 @@
 namespace sfumato {
 namespace {
 
-constexpr int kMaxSide = 4096, kMaxSteps = 1000, kMaxImages = 1000, kMaxBatch = 64, kDefaultBatch = 4;
+constexpr int kMaxSide = 4096, kMaxSteps = 1000, kMaxImages = 1000, kMaxBatch = 64;
 
 Result<Size> checked_size(Size size, int multiple) {
   const auto check = [&](const char* field, int value) -> Result<void> {
@@ -42,6 +42,11 @@ Result<void> check_mode(const Model& model, const Request& request) {
     return usage_error(str("[pipeline.size] original size, target size and crop are for SDXL models, got ",
                            model.info.family, "; leave them out"));
   return {};
+}
+
+/// Small pictures share a pass; from 512x512 on a batch would take more memory and be no faster.
+int default_batch(const LatentSize& latent) {
+  return std::clamp(64 * 64 / (latent.height * latent.width), 1, 4);
 }
 
 Result<sampling::Schedule> plan_schedule(const Model& model, const Request& request, int steps) {
@@ -84,7 +89,7 @@ Result<Plan> make_plan(const Model& model, const Request& request) {
     return usage_error(
         str("[pipeline.seed] expected seeds up to 4294967295, got ", last_seed, " for the last picture; start lower"));
   const int total = static_cast<int>(plan.prompts.size());
-  plan.batch_size = std::min(request.batch_size > 0 ? request.batch_size : kDefaultBatch, total);
+  plan.batch_size = std::min(request.batch_size > 0 ? request.batch_size : default_batch(plan.latent), total);
   return plan;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The networks of a model, compiled on first use for each static shape and kept.
-#include <list>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace sfumato {
 
-/// At most `kCapacity` programs are kept; the one not used for longest goes first. Pointers stay valid until the next
-/// call.
+/// One program a network is kept: packed weights are most of what it holds, and every program has its own. Another
+/// shape replaces it. Pointers stay valid until the next call.
 class Programs {
  public:
   Programs(const Model& model, Backend& backend, Precision precision)
@@ -26,19 +26,18 @@ class Programs {
   Result<Executable*> vae_encoder(int height, int width);
 
  private:
-  static constexpr size_t kCapacity = 8;
   struct Entry {
-    std::string key;
+    std::string shape;
     std::unique_ptr<Executable> program;
   };
   template <class Build>
-  Result<Executable*> get(std::string key, const std::shared_ptr<const WeightSource>& weights, Precision precision,
-                          Build build);
+  Result<Executable*> get(const std::string& network, std::string shape,
+                          const std::shared_ptr<const WeightSource>& weights, Precision precision, Build build);
 
   const Model& model_;
   Backend& backend_;
   Precision precision_;
-  std::list<Entry> entries_;  // most recently used first
+  std::map<std::string, Entry> entries_;  // by network
 };
 
 }  // namespace sfumato

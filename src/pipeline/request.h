@@ -48,7 +48,7 @@ struct Request {
   std::vector<std::string> prompts = {""};     ///< `images` pictures are made of each
   std::optional<std::string> negative_prompt;  ///< absent differs from "" on SDXL (zeros, not the encoded "")
   int images = 1;                              ///< per prompt; picture i has seed + i, over all prompts
-  int batch_size = 0;                          ///< pictures a compiled batch; 0: all, at most 4
+  int batch_size = 0;                          ///< pictures a pass of the network; 0: by their size, at most 4
   std::optional<Size> size;                    ///< multiples of 8
   std::optional<int> steps;                    ///< 1..1000
   std::optional<float> guidance;               ///< <= 1: no guidance, the unconditional half is skipped
