@@ -19,6 +19,14 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+std::string printable(std::string_view text) {
+  constexpr size_t kLongest = 100;
+  std::string out(text.substr(0, kLongest));
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text.size() > kLongest ? out + "..." : out;
+}
+
 std::string lowercase_ascii(std::string_view text) {
   std::string out(text);
   for (char& c : out)

@@ -30,6 +30,8 @@ std::string join(const Range& items, std::string_view separator) {
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
+/// For messages: control characters become '?', and more than 100 bytes are cut.
+std::string printable(std::string_view text);
 std::string lowercase_ascii(std::string_view text);
 
 }  // namespace sfumato

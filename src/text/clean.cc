@@ -167,8 +167,13 @@ std::string html_unescape(std::string_view text) {
 }
 
 std::string clean_prompt(std::string_view text) {
-  const std::string composed = compose(repair(text));
-  return lower(collapse_spaces(html_unescape(html_unescape(composed))));
+  // ftfy resolves entities first, and again as long as that changes something, where there is no tag about.
+  std::string fixed(text), before;
+  while (fixed != before) {
+    before = fixed;
+    fixed = compose(repair(fixed.find('<') == std::string::npos ? html_unescape(fixed) : fixed));
+  }
+  return lower(collapse_spaces(html_unescape(html_unescape(fixed))));
 }
 
 }  // namespace sfumato::text

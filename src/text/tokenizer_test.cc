@@ -101,6 +101,13 @@ TEST(Clean, FixesWhatFtfyFixes) {
   EXPECT_EQ(clean_prompt("\u0130\u03a3\u0391\u03a3"), "i\u0307\u03c3\u03b1\u03c2");
 }
 
+TEST(Clean, EntitiesAreResolvedBeforeTheFixes) {
+  EXPECT_EQ(clean_prompt("it&rsquo;s"), "it's");
+  EXPECT_EQ(clean_prompt("e&#769;"), "\u00e9");
+  EXPECT_EQ(clean_prompt("&amp;amp;amp;"), "&");
+  EXPECT_EQ(clean_prompt("&lt;b&gt; &amp;"), "<b> &");
+}
+
 TEST(Clean, BrokenUtf8BecomesReplacementCharacters) {
   EXPECT_EQ(clean_prompt("a\xc3"), "a\ufffd");
   EXPECT_EQ(clean_prompt("\xc0\xaf"), "\ufffd\ufffd");

@@ -18,8 +18,9 @@ Error no_model(const fs::path& path, const std::string& what) {
 }
 
 std::optional<std::string> read_file(const fs::path& path) {
+  std::error_code failed;
   std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
+  if (!in || !fs::is_regular_file(path, failed)) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
@@ -44,8 +45,9 @@ Result<ModelFolder> ModelFolder::open(const fs::path& path) {
 }
 
 std::string ModelFolder::name() const {
-  const fs::path whole = fs::weakly_canonical(path_);
-  return whole.filename().string();
+  std::error_code failed;
+  const fs::path whole = fs::weakly_canonical(path_, failed);
+  return (failed ? path_ : whole).filename().string();
 }
 
 std::vector<std::string> ModelFolder::components() const {
@@ -83,8 +85,7 @@ Result<std::shared_ptr<const FileWeights>> ModelFolder::weights(const std::strin
 std::string ModelFolder::hash() const {
   std::string all;
   for (const auto& [component, weights] : opened_)
-    if (weights)
-      for (const std::string_view header : weights->headers()) all += header;
+    if (weights) all += weights->identity();
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(all.data()), all.size(), digest);
   std::string hex;

@@ -20,7 +20,10 @@ class ModelFolder {
   std::string name() const;                               ///< the folder's own name
   std::vector<std::string> components() const;            ///< those with weights: "text_encoder", "unet", "vae", ...
   std::string class_name(const std::string& component) const;
-  bool has(const std::string& component) const { return std::filesystem::exists(path_ / component / "config.json"); }
+  bool has(const std::string& component) const {
+    std::error_code failed;
+    return std::filesystem::exists(path_ / component / "config.json", failed);
+  }
 
   Result<std::string> config(const std::string& component) const;  ///< COMPONENT/config.json
   Result<std::string> scheduler() const;                           ///< scheduler/scheduler_config.json
@@ -28,8 +31,7 @@ class ModelFolder {
   std::string text(const std::string& file) const;
   /// Opened once, then shared.
   Result<std::shared_ptr<const FileWeights>> weights(const std::string& component) const;
-  /// Ten hexadecimal digits over the headers (names, types, shapes, offsets) of all opened weight files: cheap, and
-  /// different for different models, but not a hash of the values.
+  /// Ten hexadecimal digits of a SHA-256 over the identities of all opened weight files (FileWeights::identity).
   std::string hash() const;
 
  private:

@@ -52,7 +52,8 @@ class HeaderReader {
     std::string duplicate;
     const Json header = parse_unique(text, duplicate);
     if (header.is_discarded() || !header.is_object()) return fault("expected a JSON object as header, got broken JSON");
-    if (!duplicate.empty()) return fault(str("expected each key once, got duplicate key \"", duplicate, "\""));
+    if (!duplicate.empty())
+      return fault(str("expected each key once, got duplicate key \"", printable(duplicate), "\""));
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items())
       if (name != "__metadata__") entries.push_back(TRY(entry(name, value)));
@@ -66,7 +67,7 @@ class HeaderReader {
 
  private:
   Result<Entry> entry(const std::string& name, const Json& value) const {
-    const auto bad = [&](const std::string& what) { return fault(str("tensor \"", name, "\": ", what)); };
+    const auto bad = [&](const std::string& what) { return fault(str("tensor \"", printable(name), "\": ", what)); };
     const auto field = [&](const char* key) { return value.is_object() && value.contains(key) ? value[key] : Json(); };
     const Json dtype = field("dtype"), shape = field("shape"), offsets = field("data_offsets");
     const auto is_count = [](const Json& j) { return j.is_number_unsigned(); };
@@ -74,7 +75,7 @@ class HeaderReader {
         !offsets.is_array() || offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_count))
       return bad("expected {dtype, shape, data_offsets: [begin, end]}, got " + value.dump().substr(0, 80));
     const std::optional<DType> type = parse_dtype(dtype.get<std::string>());
-    if (!type) return bad(str("unknown dtype \"", dtype.get<std::string>(), "\""));
+    if (!type) return bad(str("unknown dtype \"", printable(dtype.get<std::string>()), "\""));
     Entry out{name, *type, {}, offsets[0].get<uint64_t>(), offsets[1].get<uint64_t>()};
     std::vector<int64_t> dims;
     for (const Json& d : shape) {
@@ -96,8 +97,9 @@ class HeaderReader {
     uint64_t at = 0;
     for (const Entry& e : entries) {
       if (e.begin != at)
-        return fault(str("tensor \"", e.name, "\" ", e.begin < at ? "overlaps the one before it" : "follows a gap",
-                         ": expected it to begin at ", at, ", got ", e.begin));
+        return fault(str("tensor \"", printable(e.name), "\" ",
+                         e.begin < at ? "overlaps the one before it" : "follows a gap", ": expected it to begin at ",
+                         at, ", got ", e.begin));
       at = e.end;
     }
     if (at != data_size_)
@@ -130,6 +132,7 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
                              "; the download may be incomplete"));
   out->header_ = {reinterpret_cast<const char*>(bytes.data()) + sizeof length, length};
   if (out->header_.empty() || out->header_[0] != '{') return no_data.fault("expected the header to start with '{'");
+  out->data_ = {out->header_.data() + length, after_length - length};
   const HeaderReader reader(path, after_length - length);
   for (Entry& e : TRY(reader.read(out->header_)))
     out->tensors_[e.name] = {bytes.data() + sizeof length + length + e.begin, std::move(e.shape), e.dtype};

@@ -25,10 +25,12 @@ class SafetensorsFile final : public WeightSource {
   const std::filesystem::path& path() const { return file_->path(); }
   /// The JSON header: what identifies the file without reading its data.
   std::string_view header() const { return header_; }
+  /// Everything after the header.
+  std::string_view data() const { return data_; }
 
  private:
   std::shared_ptr<const MappedFile> file_;
-  std::string_view header_;
+  std::string_view header_, data_;
   std::map<std::string, TensorView> tensors_;
 };
 

@@ -21,7 +21,8 @@ bool same_layout(const Shape& a, const Shape& b) {
 /// "2 tensors missing: a, b" with at most a few names.
 std::string list(const std::vector<std::string>& names, const std::string& what) {
   constexpr size_t kShown = 5;
-  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<long>(std::min(names.size(), kShown)));
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) shown.push_back(printable(names[i]));
   if (names.size() > kShown) shown.push_back(str("and ", names.size() - kShown, " more"));
   return str(names.size(), names.size() == 1 ? " tensor " : " tensors ", what, ": ", join(shown, ", "));
 }

@@ -79,6 +79,7 @@ TEST_F(Weights, BrokenJson) {
   EXPECT_THAT(header_error("{" + w + "," + w + "}", 4), HasSubstr("duplicate key \"w\""));
   EXPECT_THAT(header_error("{" + w, 4), HasSubstr("broken JSON"));
   EXPECT_THAT(header_error("[]", 0), HasSubstr("'{'"));
+  EXPECT_THAT(header_error(R"({"a\nb":1})", 0), HasSubstr("tensor \"a?b\""));
   for (const char* junk : {" ", "\n", "\xef\xbb\xbf"})
     EXPECT_THAT(header_error(junk + ("{" + w + "}"), 4), HasSubstr("'{'"));
   for (int spaces = 0; spaces < 8; ++spaces)
@@ -199,6 +200,8 @@ TEST_F(Weights, ShardsInBothNamingOrders) {
     fs::remove(folder_ / names[1]);
     EXPECT_THAT(find_weight_files(folder_).error().message, HasSubstr("is missing"));
   }
+  write("model.safetensors.index.fp16.json", R"({"weight_map":{"t":")" + std::string(300, 'x') + R"("}})");
+  EXPECT_THAT(find_weight_files(folder_).error().message, HasSubstr("is missing"));
   write("model.safetensors.index.fp16.json", R"({"weight_map":{"t":"../../etc/passwd"}})");
   EXPECT_THAT(find_weight_files(folder_).error().message, HasSubstr("plain file name"));
 }
@@ -227,6 +230,8 @@ TEST_F(Weights, WhatIsNoModelFolderIsSaidPlainly) {
   EXPECT_THAT(message(folder_), HasSubstr("no model_index.json"));
   EXPECT_THAT(message(write("m.safetensors", "")), HasSubstr("single-file checkpoints are not supported yet"));
   EXPECT_THAT(message(write("m.ckpt", "")), HasSubstr("a file that is no model"));
+  fs::create_directories(folder_ / "odd" / "model_index.json");  // a folder where a file should be
+  EXPECT_THAT(message(folder_ / "odd"), HasSubstr("no model_index.json"));
   write("model_index.json", "[]");
   EXPECT_THAT(message(folder_), HasSubstr("not a JSON object"));
   write("model_index.json", "{}");
