@@ -90,7 +90,9 @@ TEST_P(Networks, TextEncoders) {
         run(models::build_clip_text(encoder.config, *encoder.weights, 2, {1, false}), encoder.weights, inputs);
     EXPECT_LT(relative_error(before[0].f32(), golden(name + ".penultimate").to_floats()), kTolerance);
     ASSERT_EQ(last.size() > 1, golden_->find(name + ".pooled").has_value());
-    if (last.size() > 1) EXPECT_LT(relative_error(last[1].f32(), golden(name + ".pooled").to_floats()), kTolerance);
+    if (last.size() > 1) {
+      EXPECT_LT(relative_error(last[1].f32(), golden(name + ".pooled").to_floats()), kTolerance);
+    }
   }
 }
 

@@ -18,7 +18,6 @@ enum class Precision {
   kAuto,  ///< the fastest within the documented error bound (docs/precision.md)
   kF32,   ///< exact: within 1e-4 of the reference's largest value
   kBF16,  ///< products in bfloat16, sums in float
-  kF16,
 };
 std::string_view precision_name(Precision precision);
 
@@ -37,8 +36,6 @@ class Executable {
   virtual Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) = 0;
   /// Takes the memory that a run needs, so that what will not fit fails before any work is done.
   virtual Result<void> reserve() = 0;
-  /// Bytes held beside the weights: arena and packed copies.
-  virtual size_t resident_bytes() const = 0;
 };
 
 class Backend {

@@ -15,7 +15,7 @@ void* aligned_alloc_bytes(size_t bytes) {
   const size_t alignment = bytes >= 2 * kHuge ? kHuge : 64;
   if (bytes == 0) bytes = 1;
   if (bytes > SIZE_MAX - alignment) return nullptr;
-  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  const size_t rounded = round_up(bytes, alignment);
   void* p = std::aligned_alloc(alignment, rounded);
   if (p && alignment == kHuge) madvise(p, rounded, MADV_HUGEPAGE);  // a hint: failure costs speed only
   return p;

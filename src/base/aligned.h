@@ -11,6 +11,11 @@ struct AlignedDeleter {
 template <class T>
 using AlignedPtr = std::unique_ptr<T[], AlignedDeleter>;
 
+/// The least multiple of `step` (64: a cache line) that holds `bytes`.
+constexpr size_t round_up(size_t bytes, size_t step = 64) {
+  return (bytes + step - 1) / step * step;
+}
+
 /// `bytes` uninitialised bytes aligned to 64, or null when there are none to be had. Blocks of 4 MiB and more
 /// ask for huge pages.
 void* aligned_alloc_bytes(size_t bytes);

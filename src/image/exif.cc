@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "image/utf.h"
+#include "base/utf8.h"
 
 namespace sfumato {
 namespace {
@@ -18,7 +18,7 @@ void append(std::string& out, uint32_t value, int bytes) {
 
 std::string to_utf16(const std::string& text) {  // big endian
   std::string out;
-  for (const uint32_t code : decode_utf8(text)) {
+  for (const uint32_t code : to_code_points(text)) {
     if (code >= 0x10000) {
       append(out, 0xd800 + ((code - 0x10000) >> 10), 2);
       append(out, 0xdc00 + ((code - 0x10000) & 0x3ff), 2);

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "image/codecs.h"
-#include "image/utf.h"
 
 namespace sfumato {
 namespace {
@@ -88,16 +88,10 @@ bool write_all(png_structp png, png_infop info, const Image& image, png_text* te
 /// UTF-8 whose characters are all in Latin-1, as Latin-1; nothing otherwise.
 std::optional<std::string> to_latin1(const std::string& text) {
   std::string out;
-  for (const uint32_t code : decode_utf8(text)) {
+  for (const uint32_t code : to_code_points(text)) {
     if (code > 0xff) return std::nullopt;
     out += static_cast<char>(code);
   }
-  return out;
-}
-
-std::string valid_utf8(const std::string& text) {
-  std::string out;
-  for (const uint32_t code : decode_utf8(text)) append_utf8(out, code);
   return out;
 }
 
@@ -135,7 +129,7 @@ Result<std::string> encode_png(const Image& image, const std::string& parameters
   if (!info) return broken_image("libpng is out of memory");
   png_set_write_fn(png, &out, append_bytes, nullptr);
   const std::optional<std::string> latin1 = to_latin1(parameters);
-  std::string keyword = kKeyword, value = latin1 ? *latin1 : valid_utf8(parameters);
+  std::string keyword = kKeyword, value = latin1 ? *latin1 : to_utf8(to_code_points(parameters));
   png_text text = {};
   text.compression = latin1 ? PNG_TEXT_COMPRESSION_NONE : PNG_ITXT_COMPRESSION_NONE;
   text.key = keyword.data();

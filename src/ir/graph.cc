@@ -45,11 +45,11 @@ struct Attributes {
   }
 };
 
-bool is_leaf(const Op& op) {
-  return std::holds_alternative<Input>(op) || std::holds_alternative<Weight>(op);
-}
-
 }  // namespace
+
+bool is_leaf(const Node& node) {
+  return std::holds_alternative<Input>(node.op) || std::holds_alternative<Weight>(node.op);
+}
 
 std::vector<Value> Graph::inputs() const {
   std::vector<Value> found;
@@ -75,7 +75,7 @@ Result<void> verify(const Graph& graph) {
     const Node& node = graph.nodes[id];
     for (const Value v : node.inputs)
       if (v.id >= static_cast<int>(id)) return fault(id, str("uses %", v.id, ", which comes later"));
-    if (is_leaf(node.op)) {
+    if (is_leaf(node)) {
       if (!node.inputs.empty()) return fault(id, "a leaf has inputs");
       continue;
     }

@@ -134,6 +134,18 @@ struct Output {
   Value value;
 };
 
+/// The inputs of Conv2d and Linear, by position; from kBias on they are optional.
+struct ProductInput {
+  static constexpr size_t kX = 0, kWeight = 1, kBias = 2, kRowBias = 3, kResidual = 4;
+};
+
+/// Is input `i` given and not absent?
+inline bool has_input(const Node& node, size_t i) {
+  return i < node.inputs.size() && node.inputs[i];
+}
+/// An Input or Weight: nothing computes it.
+bool is_leaf(const Node& node);
+
 /// Nodes in topological order: a node's inputs have smaller ids.
 struct Graph {
   std::string name;

@@ -5,16 +5,12 @@ namespace {
 
 using ir::Value;
 
-constexpr size_t kRowBias = 3, kResidual = 4;
+constexpr size_t kRowBias = ir::ProductInput::kRowBias, kResidual = ir::ProductInput::kResidual;
 
 ir::Epilogue* epilogue_of(ir::Node& node) {
   if (auto* conv = std::get_if<ir::Conv2d>(&node.op)) return &conv->epilogue;
   if (auto* linear = std::get_if<ir::Linear>(&node.op)) return &linear->epilogue;
   return nullptr;
-}
-
-bool has_input(const ir::Node& node, size_t i) {
-  return node.inputs.size() > i && node.inputs[i];
 }
 
 class Fuser {

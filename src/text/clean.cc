@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/utf8.h"
 #include "text/unicode.h"
 
 namespace sfumato::text {

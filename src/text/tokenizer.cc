@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "text/clean.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "text/clean.h"
-#include "text/unicode.h"
 
 namespace sfumato::text {
 namespace {

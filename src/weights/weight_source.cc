@@ -35,7 +35,7 @@ bool ends_with_any(const std::string& name, const std::vector<std::string>& suff
 
 Param WeightLedger::require(const std::string& name, const Shape& shape) {
   used_.push_back(name);
-  const std::optional<TensorView> found = source_->find(name, shape);
+  const std::optional<TensorView> found = source_->find(name);
   if (!found) {
     missing_.push_back(name);
     return {name, shape, DType::kF32};

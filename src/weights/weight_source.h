@@ -1,5 +1,5 @@
 #pragma once
-// Where a component's tensors come from: files, random numbers, or another source with LoRA on top.
+// Where a component's tensors come from: files, or another source with changes on top.
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,11 +18,6 @@ class WeightSource {
   virtual std::vector<std::string> names() const = 0;
   /// The caller has its own copy of `view` and will hardly read it again: mapped pages may leave memory.
   virtual void release(const TensorView& view) const { (void)view; }
-  /// As find; `expected` lets a source that makes tensors up (SyntheticWeights) know their shape.
-  virtual std::optional<TensorView> find(const std::string& name, const Shape& expected) const {
-    (void)expected;
-    return find(name);
-  }
 };
 
 /// A tensor of the checkpoint that a model uses.

@@ -6,8 +6,6 @@
 namespace sfumato::cpu {
 
 ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
-  constexpr size_t kAlignment = 64;
-  const auto rounded = [](size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -21,11 +19,11 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
     for (const size_t other : placed) {
       const bool together = lifetimes[other].first <= life.last && life.first <= lifetimes[other].last;
       if (!together) continue;
-      if (offset + rounded(life.bytes) <= plan.offsets[other]) break;  // fits in the gap before `other`
-      offset = std::max(offset, plan.offsets[other] + rounded(lifetimes[other].bytes));
+      if (offset + round_up(life.bytes) <= plan.offsets[other]) break;  // fits in the gap before `other`
+      offset = std::max(offset, plan.offsets[other] + round_up(lifetimes[other].bytes));
     }
     plan.offsets[i] = offset;
-    plan.bytes = std::max(plan.bytes, offset + rounded(life.bytes));
+    plan.bytes = std::max(plan.bytes, offset + round_up(life.bytes));
     placed.insert(std::upper_bound(placed.begin(), placed.end(), offset,
                                    [&](size_t at, size_t other) { return at < plan.offsets[other]; }),
                   i);

@@ -14,7 +14,7 @@
 namespace sfumato {
 
 std::string_view precision_name(Precision precision) {
-  constexpr std::string_view kNames[] = {"auto", "fp32", "bf16", "fp16"};
+  constexpr std::string_view kNames[] = {"auto", "fp32", "bf16"};
   return kNames[static_cast<int>(precision)];
 }
 
@@ -44,10 +44,10 @@ std::vector<bool> read_as_float(const ir::Graph& graph) {
 constexpr size_t kWidenedAtMost = size_t{512} << 20;
 
 // A reshape, or a slice of the outermost axis: the same bytes under another shape.
-bool is_alias(const ir::Graph& graph, const ir::Node& node) {
+bool is_alias(const ir::Node& node) {
   if (std::holds_alternative<ir::Reshape>(node.op)) return true;
   const auto* slice = std::get_if<ir::Slice>(&node.op);
-  return slice && graph[node.inputs[0]].shape.elements() > 0 && slice->axis == 0;
+  return slice && slice->axis == 0;
 }
 
 class Program final : public Executable {
@@ -64,7 +64,7 @@ class Program final : public Executable {
     omp_set_num_threads(threads_);
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_.nodes[id];
-      if (is_leaf(node) || is_alias(graph_, node)) continue;
+      if (is_leaf(node) || is_alias(node)) continue;
       NodeContext context{graph_,
                           node,
                           locations_,
@@ -77,7 +77,7 @@ class Program final : public Executable {
       steps_.push_back(TRY(lower(context)));
       scratch = std::max(scratch, context.scratch_bytes);
     }
-    scratch_offset_ = (arena_bytes_ + 63) / 64 * 64;
+    scratch_offset_ = round_up(arena_bytes_);
     arena_bytes_ = scratch_offset_ + scratch;
     return {};
   }
@@ -104,12 +104,7 @@ class Program final : public Executable {
     return {};
   }
 
-  size_t resident_bytes() const override { return arena_bytes_ + kept_bytes_; }
-
  private:
-  static bool is_leaf(const ir::Node& node) {
-    return std::holds_alternative<ir::Input>(node.op) || std::holds_alternative<ir::Weight>(node.op);
-  }
   static Error out_of_memory(size_t bytes) {
     return {ErrorKind::kOutOfMemory,
             str("[backend.cpu] out of memory: ", bytes >> 20, " MiB more are needed; try a smaller size or batch")};
@@ -117,7 +112,6 @@ class Program final : public Executable {
 
   std::byte* keep(size_t bytes) {
     kept_.push_back(aligned_array<std::byte>(bytes));
-    if (kept_.back()) kept_bytes_ += bytes;
     return kept_.back().get();
   }
 
@@ -167,7 +161,7 @@ class Program final : public Executable {
     for (int id = 0; id < count; ++id) {
       const ir::Node& node = graph_.nodes[static_cast<size_t>(id)];
       const auto at = static_cast<size_t>(id);
-      root[at] = is_alias(graph_, node) ? root[static_cast<size_t>(node.inputs[0].id)] : id;
+      root[at] = is_alias(node) ? root[static_cast<size_t>(node.inputs[0].id)] : id;
       for (const ir::Value v : node.inputs)
         if (v) touch(lives, life_of, root[static_cast<size_t>(v.id)], id);
       if (root[at] != id || is_leaf(node)) continue;
@@ -182,7 +176,7 @@ class Program final : public Executable {
     for (size_t i = 0; i < lives.size(); ++i)
       locations_[static_cast<size_t>(owner[i])] = {Location::Kind::kArena, plan.offsets[i], nullptr};
     for (size_t id = 0; id < graph_.nodes.size(); ++id)
-      if (is_alias(graph_, graph_.nodes[id])) locations_[id] = alias_location(graph_.nodes[id]);
+      if (is_alias(graph_.nodes[id])) locations_[id] = alias_location(graph_.nodes[id]);
   }
 
   static void touch(std::vector<Lifetime>& lives, const std::vector<int>& life_of, int node, int at) {
@@ -222,7 +216,7 @@ class Program final : public Executable {
   std::vector<Location> locations_;
   std::vector<Step> steps_;
   std::vector<AlignedPtr<std::byte>> kept_;
-  size_t kept_bytes_ = 0, arena_bytes_ = 0, scratch_offset_ = 0;
+  size_t arena_bytes_ = 0, scratch_offset_ = 0;
 };
 
 class CpuBackend final : public Backend {

@@ -7,6 +7,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/norm/norm.h"
+#include "kernels/resize/resize.h"
 
 namespace sfumato::cpu {
 namespace {
@@ -46,8 +47,8 @@ struct Lower {
   const Shape& shape(size_t i) const { return context.input(i).shape; }
   Location at(size_t i) const { return context.at(i); }
 
-  Result<Step> operator()(const ir::Conv2d&) const { return lower_onednn(context, context.precision); }
-  Result<Step> operator()(const ir::Linear&) const { return lower_onednn(context, context.precision); }
+  Result<Step> operator()(const ir::Conv2d&) const { return lower_onednn(context); }
+  Result<Step> operator()(const ir::Linear&) const { return lower_onednn(context); }
 
   Result<Step> operator()(const ir::Attention& op) const {
     kernels::AttentionArgs args;

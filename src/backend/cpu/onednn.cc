@@ -3,12 +3,11 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
-#include "backend/cpu/epilogue.h"
 #include "base/cpu.h"
-#include "base/half.h"
 #include "base/strings.h"
 #include "kernels/elementwise/convert.h"
 #include "kernels/elementwise/elementwise.h"
+#include "kernels/resize/resize.h"
 
 namespace sfumato::cpu {
 namespace {
@@ -90,44 +89,41 @@ struct Primitive {
   size_t scratchpad = 0;
 };
 
-Primitive make_primitive(const Product& p, Type type, bool has_residual) {
-  Primitive out;
+/// Makes the primitive of `desc`, which says "any" for the weights' order; oneDNN's choice goes into `out`.
+template <class PrimitiveKind, class Desc>
+void choose(const Desc& desc, const Product& p, bool has_residual, Primitive& out) {
   dnnl::post_ops ops;
   if (p.epilogue.activation) append_activation(ops, *p.epilogue.activation);
+  if (has_residual) ops.append_binary(dnnl::algorithm::binary_add, out.output);
+  dnnl::primitive_attr attributes;
+  attributes.set_post_ops(ops);
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const typename PrimitiveKind::primitive_desc chosen(desc, attributes, engine());
+  out.weights = chosen.weights_desc();
+  out.scratchpad = chosen.scratchpad_desc().get_size();
+  out.run = PrimitiveKind(chosen);
+}
+
+Primitive make_primitive(const Product& p, Type type, bool has_residual) {
+  Primitive out;
   if (p.conv) {
-    const memory::dims y = {1, p.out_channels, p.out_height, p.out_width};
     out.input = {{1, p.channels, p.height * p.factor(), p.width * p.factor()}, type, Tag::nhwc};
     out.plain_weights = {{p.out_channels, p.channels, p.kernel_height, p.kernel_width}, type, Tag::oihw};
     out.bias = {{p.out_channels}, Type::f32, Tag::x};
-    out.output = {y, Type::f32, Tag::nhwc};
-    if (has_residual) ops.append_binary(dnnl::algorithm::binary_add, out.output);
-    dnnl::primitive_attr attributes;
-    attributes.set_post_ops(ops);
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    memory::desc any(out.plain_weights.dims(), type, Tag::any);
-    const dnnl::convolution_forward::primitive_desc pd(
+    out.output = {{1, p.out_channels, p.out_height, p.out_width}, Type::f32, Tag::nhwc};
+    const memory::desc any(out.plain_weights.dims(), type, Tag::any);
+    choose<dnnl::convolution_forward>(
         dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
                                         out.input, any, out.bias, out.output, {p.conv->stride, p.conv->stride},
                                         {p.conv->pad_top, p.conv->pad_left}, {p.conv->pad_bottom, p.conv->pad_right}),
-        attributes, engine());
-    out.weights = pd.weights_desc();
-    out.scratchpad = pd.scratchpad_desc().get_size();
-    out.run = dnnl::convolution_forward(pd);
+        p, has_residual, out);
   } else {
     out.input = {{p.height, p.channels}, type, Tag::ab};
     out.plain_weights = {{p.channels, p.out_channels}, type, Tag::ba};
     out.bias = {{1, p.out_channels}, Type::f32, Tag::ab};
     out.output = {{p.height, p.out_channels}, Type::f32, Tag::ab};
-    if (has_residual) ops.append_binary(dnnl::algorithm::binary_add, out.output);
-    dnnl::primitive_attr attributes;
-    attributes.set_post_ops(ops);
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    memory::desc any(out.plain_weights.dims(), type, Tag::any);
-    const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(out.input, any, out.bias, out.output), attributes,
-                                          engine());
-    out.weights = pd.weights_desc();
-    out.scratchpad = pd.scratchpad_desc().get_size();
-    out.run = dnnl::matmul(pd);
+    const memory::desc any(out.plain_weights.dims(), type, Tag::any);
+    choose<dnnl::matmul>(dnnl::matmul::desc(out.input, any, out.bias, out.output), p, has_residual, out);
   }
   return out;
 }
@@ -162,16 +158,12 @@ const void* prepare_input(const Product& p, Type type, const float* source, std:
   return doubled;
 }
 
-size_t padded(size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 /// Where in the step's scratch things stand.
 struct Scratch {
   size_t input, bias, sums, own, plain, blocked, total;
   Scratch(const Product& p, const Primitive& primitive, bool blocks_each_run) {
     size_t at = 0;
-    const auto take = [&](size_t bytes) { return std::exchange(at, at + padded(bytes)); };
+    const auto take = [&](size_t bytes) { return std::exchange(at, at + round_up(bytes)); };
     input = take(primitive.input.get_size());
     bias = take(static_cast<size_t>(p.out_channels) * sizeof(float));
     sums = take(p.epilogue.geglu ? static_cast<size_t>(p.sum_elements()) * sizeof(float) : 0);
@@ -241,10 +233,10 @@ bool onednn_bf16_pays() {
   return active_isa() == Isa::kAmx;
 }
 
-Result<Step> lower_onednn(NodeContext& context, Precision precision) try {
-  const Type type = precision == Precision::kBF16 ? Type::bf16 : Type::f32;
+Result<Step> lower_onednn(NodeContext& context) try {
+  const Type type = context.precision == Precision::kBF16 ? Type::bf16 : Type::f32;
   const Product p = describe(context);
-  const bool has_residual = context.has(EpilogueInput::kResidual);
+  const bool has_residual = context.has(ir::ProductInput::kResidual);
   CHECK(!(has_residual && p.epilogue.geglu), "a residual after geglu");
   const Primitive primitive = make_primitive(p, type, has_residual);
   const DType stored = context.input(1).dtype;
@@ -262,8 +254,8 @@ Result<Step> lower_onednn(NodeContext& context, Precision precision) try {
   context.scratch_bytes = scratch.total;
   const auto optional = [&](size_t i) { return context.has(i) ? std::optional(context.at(i)) : std::nullopt; };
   return Step(ProductStep{p, type, primitive, scratch, kept, stored, context.at(0), context.at(1), context.out,
-                          optional(EpilogueInput::kBias), optional(EpilogueInput::kRowBias),
-                          optional(EpilogueInput::kResidual)});
+                          optional(ir::ProductInput::kBias), optional(ir::ProductInput::kRowBias),
+                          optional(ir::ProductInput::kResidual)});
 } catch (const dnnl::error& e) {
   return runtime_error(str("[backend.onednn] ", e.what()));
 }

@@ -9,8 +9,8 @@ namespace sfumato::cpu {
 /// Can oneDNN compute bfloat16 products here faster than float ones? True with AMX.
 bool onednn_bf16_pays();
 
-/// A step for context.node, a Conv2d or Linear, at kF32 or kBF16. Takes context.keep for the blocked weights and
+/// A step for context.node, a Conv2d or Linear, at context.precision. Takes context.keep for the blocked weights and
 /// context.scratch_bytes for rounded inputs. Errors: out of memory, or a primitive that oneDNN does not have.
-Result<Step> lower_onednn(NodeContext& context, Precision precision);
+Result<Step> lower_onednn(NodeContext& context);
 
 }  // namespace sfumato::cpu

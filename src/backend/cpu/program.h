@@ -61,7 +61,7 @@ struct NodeContext {
   std::function<void(const ir::Node& weight)> release;
 
   const ir::Node& input(size_t i) const { return graph[node.inputs[i]]; }
-  bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i]; }
+  bool has(size_t i) const { return ir::has_input(node, i); }
   const Location& at(size_t i) const { return locations[static_cast<size_t>(node.inputs[i].id)]; }
 };
 

@@ -2,7 +2,6 @@
 // Between float and the 16-bit types. Sources may be unaligned.
 #include <cstdint>
 
-#include "kernels/resize/resize.h"
 #include "tensor/dtype.h"
 
 namespace sfumato::kernels {

@@ -3,7 +3,6 @@
 // not depend on the number of threads.
 #include <cstdint>
 
-#include "kernels/resize/resize.h"
 #include "tensor/dtype.h"
 
 namespace sfumato::kernels {
