@@ -55,6 +55,10 @@ Words untangle(const CLI::App& app, const Words& words) {
   return out;
 }
 
+bool is_in(const Option& option, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), option.names[0]) != names.end();
+}
+
 Error unknown_word(const CLI::App& app, const std::string& word) {
   if (!word.starts_with("-"))
     return usage_error(str("[cli] got \"", word, "\" too much; put a text of several words in quotes"));
@@ -66,28 +70,35 @@ Error unknown_word(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 void Command::take(std::initializer_list<std::string_view> names) {
-  for (const Option& option : all_options()) {
-    if (names.size() > 0 && std::find(names.begin(), names.end(), option.names[0]) == names.end()) continue;
-    std::string spelled = join(option.names, ",");
-    if (option.names[0] == "--prompt") spelled += ",prompt";  // by position too
-    const auto set = [this, &option](const std::string& value) {
-      const Result<void> done = option.set(run, value);
-      if (!done && !fault_) fault_ = done.error();
-    };
-    CLI::Option* added =
-        option.value.empty()
-            ? app.add_flag_callback(
-                  spelled, [set] { set("true"); }, option.help)
-            : app.add_option_function<Words>(
-                     spelled, [set](const Words& values) { std::for_each(values.begin(), values.end(), set); },
-                     option.help)
-                  ->type_name(option.value)
-                  ->expected(1)
-                  ->allow_extra_args(false);
-    using Policy = CLI::MultiOptionPolicy;
-    added->multi_option_policy(option.repeats ? Policy::TakeAll : Policy::TakeLast);
-    added->group(std::string(group_name(option.group)));
-  }
+  for (const Option& option : all_options())
+    if (names.size() == 0 || is_in(option, names)) add(option);
+}
+
+void Command::take_all_but(std::initializer_list<std::string_view> names) {
+  for (const Option& option : all_options())
+    if (!is_in(option, names)) add(option);
+}
+
+void Command::add(const Option& option) {
+  std::string spelled = join(option.names, ",");
+  if (option.names[0] == "--prompt") spelled += ",prompt";  // by position too
+  const auto set = [this, &option](const std::string& value) {
+    const Result<void> done = option.set(run, value);
+    if (!done && !fault_) fault_ = done.error();
+  };
+  CLI::Option* added =
+      option.value.empty()
+          ? app.add_flag_callback(
+                spelled, [set] { set("true"); }, option.help)
+          : app.add_option_function<Words>(
+                   spelled, [set](const Words& values) { std::for_each(values.begin(), values.end(), set); },
+                   option.help)
+                ->type_name(option.value)
+                ->expected(1)
+                ->allow_extra_args(false);
+  using Policy = CLI::MultiOptionPolicy;
+  added->multi_option_policy(option.repeats ? Policy::TakeAll : Policy::TakeLast);
+  added->group(std::string(group_name(option.group)));
 }
 
 Result<bool> Command::parse(Words words) {

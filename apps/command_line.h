@@ -21,6 +21,7 @@ class Command {
 
   /// Takes these options, by canonical name; all of them when none is named.
   void take(std::initializer_list<std::string_view> names = {});
+  void take_all_but(std::initializer_list<std::string_view> names);
   /// False: there is nothing more to do (--help, --version). An unknown option is a usage error that names the closest
   /// known one; so is a value that is no good.
   Result<bool> parse(Words words);
@@ -29,6 +30,7 @@ class Command {
   RunOptions run;
 
  private:
+  void add(const Option& option);
   std::optional<Error> fault_;  // of the first bad value
 };
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <new>
 
+#include "apps/batch/batch.h"
 #include "apps/generate/generate.h"
 #include "apps/info/info.h"
 #include "base/cpu.h"
@@ -13,6 +14,7 @@ namespace {
 Result<void> run(Words words) {
   TRY(check_isa_environment());
   const std::string first = words.empty() ? "" : words[0];
+  if (first == "batch") return batch({words.begin() + 1, words.end()});
   if (first == "info") return info({words.begin() + 1, words.end()});
   if (first == "generate") words.erase(words.begin());
   return generate(words);

@@ -40,13 +40,6 @@ Result<std::optional<RunOptions>> parse(const Words& words) {
   return std::optional<RunOptions>(std::move(run));
 }
 
-/// A side that was not given is the model's own.
-void fill_size(std::optional<Size>& size, const Size& own) {
-  if (!size) return;
-  if (size->width == 0) size->width = own.width;
-  if (size->height == 0) size->height = own.height;
-}
-
 Result<void> write_latents(const std::filesystem::path& path, const std::vector<Picture>& pictures) {
   std::vector<NamedTensor> latents;
   for (size_t i = 0; i < pictures.size(); ++i) latents.push_back({str("latents.", i), pictures[i].latents.view()});
@@ -60,7 +53,6 @@ Result<void> generate(const Words& words) {
   if (!run) return {};
   stop_on_interrupt();
   const std::unique_ptr<Pipeline> pipeline = TRY(Pipeline::load(run->pipeline));
-  fill_size(run->request.size, pipeline->info().default_size);
   ProgressReporter progress(*run, *pipeline);
   run->request.on_progress = [&](const Progress& p) {
     progress.show(p);

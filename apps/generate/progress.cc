@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "apps/terminal.h"
 #include "base/cpu.h"
 #include "base/strings.h"
 
@@ -15,28 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kStages[] = {"text", "encode", "sample", "decode"};  // by Progress::Stage
-
-/// "1:05", "2:00:09"
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
-  char text[32];
-  if (whole >= 3600)
-    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
-  else
-    std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
-  return text;
-}
-
-std::string bar(int done, int total) {
-  constexpr int kWidth = 30;
-  const auto filled = static_cast<size_t>(kWidth * done / std::max(1, total));
-  return "[" + std::string(filled, '#') + std::string(kWidth - filled, '.') + "]";
-}
-
-void print_event(const Json& event) {
-  std::printf("%s\n", event.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-  std::fflush(stdout);
-}
 
 }  // namespace
 
@@ -84,8 +63,8 @@ void ProgressReporter::draw(const Progress& p, const char* stage) {
     char speed[32];
     std::snprintf(speed, sizeof speed, step_seconds < 1 ? "%.2f it/s" : "%.2f s/it",
                   step_seconds < 1 ? 1 / std::max(step_seconds, 1e-9) : step_seconds);
-    line += str(bar(p.step, p.steps), " ", p.step, "/", p.steps, "  ", speed, "  ",
-                clock_text(step_seconds * (p.steps - p.step)), " left");
+    line += str(bar(static_cast<size_t>(p.step), static_cast<size_t>(p.steps)), " ", p.step, "/", p.steps, "  ", speed,
+                "  ", clock_text(step_seconds * (p.steps - p.step)), " left");
   } else {
     line += str(stage, " ...");
     sampling_begin_ = Clock::now();

@@ -43,6 +43,11 @@ Result<std::unique_ptr<Pipeline>> Pipeline::load(const PipelineOptions& options)
       new Pipeline(std::move(model), make_cpu_backend(options.threads), resolve_precision(options.precision)));
 }
 
+Result<void> Pipeline::check(const Request& request) const {
+  TRY(make_plan(model_, request));
+  return {};
+}
+
 Result<std::vector<Picture>> Pipeline::generate(const Request& request) try {
   warnings_.clear();
   const Plan plan = TRY(make_plan(model_, request));

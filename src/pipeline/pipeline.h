@@ -29,6 +29,9 @@ class Pipeline {
   /// same bit for bit whatever the batch.
   Result<std::vector<Picture>> generate(const Request& request);
 
+  /// Is every value of `request` one that generate() takes? Computes nothing.
+  Result<void> check(const Request& request) const;
+
   const ModelInfo& info() const { return model_.info; }
   Precision precision() const { return precision_; }
   /// Remarks of the last call for the person in front: dropped prompt text, fallbacks. One line each.

@@ -76,7 +76,10 @@ Result<Plan> make_plan(const Model& model, const Request& request) {
   plan.steps = steps;
   plan.schedule_kind = request.schedule.value_or(sampling::ScheduleKind::kModel);
   const int factor = model.vae_factor();
-  plan.size = TRY(checked_size(request.size.value_or(model.info.default_size), std::max(8, factor)));
+  Size size = request.size.value_or(Size());
+  if (size.width == 0) size.width = model.info.default_size.width;
+  if (size.height == 0) size.height = model.info.default_size.height;
+  plan.size = TRY(checked_size(size, std::max(8, factor)));
   plan.latent = {model.vae.latent_channels, plan.size.height / factor, plan.size.width / factor};
   plan.guidance = request.guidance.value_or(model.info.default_guidance);
   TRY(check_range("guidance", plan.guidance, -100, 100));

@@ -49,7 +49,7 @@ struct Request {
   std::optional<std::string> negative_prompt;  ///< absent differs from "" on SDXL (zeros, not the encoded "")
   int images = 1;                              ///< per prompt; picture i has seed + i, over all prompts
   int batch_size = 0;                          ///< pictures a pass of the network; 0: by their size, at most 4
-  std::optional<Size> size;                    ///< multiples of 8
+  std::optional<Size> size;                    ///< multiples of 8; a side of 0 is the model's own
   std::optional<int> steps;                    ///< 1..1000
   std::optional<float> guidance;               ///< <= 1: no guidance, the unconditional half is skipped
   float guidance_rescale = 0;                  ///< 0..1 (Lin et al. 2023, section 3.4)

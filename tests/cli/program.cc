@@ -51,8 +51,8 @@ void RunningProgram::wait_for_output(const std::string& text) const {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
-void RunningProgram::interrupt() const {
-  kill(pid_, SIGINT);
+void RunningProgram::send(int signal) const {
+  kill(pid_, signal);
 }
 
 Outcome RunningProgram::wait() {

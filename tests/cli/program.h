@@ -2,6 +2,7 @@
 // Runs the program under test and says what came of it.
 #include <sys/types.h>
 
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -22,7 +23,8 @@ class RunningProgram {
                  const Environment& more = {}, size_t address_space = 0);
   /// Waits until it has written `text` to standard output.
   void wait_for_output(const std::string& text) const;
-  void interrupt() const;
+  void interrupt() const { send(SIGINT); }
+  void send(int signal) const;
   Outcome wait();
 
  private:
