@@ -3,6 +3,7 @@
 #include <new>
 
 #include "apps/batch/batch.h"
+#include "apps/bench/bench.h"
 #include "apps/generate/generate.h"
 #include "apps/info/info.h"
 #include "base/cpu.h"
@@ -15,6 +16,7 @@ Result<void> run(Words words) {
   TRY(check_isa_environment());
   const std::string first = words.empty() ? "" : words[0];
   if (first == "batch") return batch({words.begin() + 1, words.end()});
+  if (first == "bench") return bench({words.begin() + 1, words.end()});
   if (first == "info") return info({words.begin() + 1, words.end()});
   if (first == "generate") words.erase(words.begin());
   return generate(words);

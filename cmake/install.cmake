@@ -26,7 +26,7 @@ install(TARGETS sfumato RUNTIME)
 install(TARGETS sfumato_lib EXPORT sfumato LIBRARY)
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sfumato
         FILES_MATCHING PATTERN "*.h" PATTERN "test_*" EXCLUDE)
-install(DIRECTORY models/emoji DESTINATION ${CMAKE_INSTALL_DATADIR}/sfumato/models)
+install(DIRECTORY models/emoji models/synthetic DESTINATION ${CMAKE_INSTALL_DATADIR}/sfumato/models)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT sfumato FILE sfumato-config.cmake NAMESPACE sfumato:: DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/sfumato-config-version.cmake COMPATIBILITY SameMinorVersion)

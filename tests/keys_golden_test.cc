@@ -1,6 +1,4 @@
 // The real families' tensors, by name and shape, are consumed exactly: none missing, none left (tools/golden/keys.py).
-#include <zlib.h>
-
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -10,6 +8,7 @@
 #include "models/unet.h"
 #include "models/vae.h"
 #include "tests/golden.h"
+#include "weights/random_weights.h"
 
 namespace sfumato {
 namespace {
@@ -17,18 +16,7 @@ namespace {
 /// Tensors with a shape but no data: enough to build a graph.
 class ShapesOnly final : public WeightSource {
  public:
-  explicit ShapesOnly(const std::string& path) {
-    gzFile file = gzopen(path.c_str(), "rb");
-    EXPECT_NE(file, nullptr) << path;
-    char line[512];
-    while (gzgets(file, line, sizeof line)) {
-      const std::vector<std::string> words = split(trim(line), ' ');
-      std::vector<int64_t> dims;
-      for (const std::string& d : split(words.at(1), 'x')) dims.push_back(std::stoll(d));
-      shapes_[words[0]] = Shape(dims);
-    }
-    gzclose(file);
-  }
+  explicit ShapesOnly(const std::string& path) : shapes_(read_shapes(path).value()) {}
   std::optional<TensorView> find(const std::string& name) const override {
     const auto found = shapes_.find(name);
     if (found == shapes_.end()) return std::nullopt;
@@ -64,9 +52,9 @@ std::string read(const std::string& path) {
 class Keys : public testing::TestWithParam<const char*> {};
 
 TEST_P(Keys, AreConsumedExactly) {
-  const std::string stem = golden_path(std::string("keys/") + GetParam());
-  const std::string component = split(GetParam(), '.')[1], config = read(stem + ".json");
-  ShapesOnly weights(stem + ".keys.gz");
+  const std::string folder = std::string(SFUMATO_SOURCE_DIR "/") + GetParam();
+  const std::string component = split(GetParam(), '/').back(), config = read(folder + "/config.json");
+  ShapesOnly weights(folder + "/shapes.gz");
   ASSERT_GT(weights.names().size(), 100u);
   const auto graph = build(component, config, weights);
   EXPECT_TRUE(graph) << graph.error().message;
@@ -87,9 +75,11 @@ TEST_P(Keys, AreConsumedExactly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Keys,
-                         testing::Values("sd15.unet", "sd15.vae", "sd15.text_encoder", "sd15-inpainting.unet",
-                                         "sd21.unet", "sd21.text_encoder", "sdxl.unet", "sdxl.vae",
-                                         "sdxl.text_encoder_2"),
+                         testing::Values("models/synthetic/sd15/unet", "models/synthetic/sd15/vae",
+                                         "models/synthetic/sd15/text_encoder", "tests/golden/keys/sd15-inpainting/unet",
+                                         "models/synthetic/sd21/unet", "models/synthetic/sd21/text_encoder",
+                                         "models/synthetic/sdxl/unet", "models/synthetic/sdxl/vae",
+                                         "models/synthetic/sdxl/text_encoder", "models/synthetic/sdxl/text_encoder_2"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name)

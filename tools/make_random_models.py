@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes a full-size model folder of a real family with random fp16 weights: for memory, speed and comparison runs.
 
-    python tools/make_random_models.py sd15|sd21|sdxl OUT      (2 to 6.5 GB; no network)
+    python tools/make_random_models.py sd15|sd21|sdxl OUT             (2 to 6.5 GB; no network)
+    python tools/make_random_models.py sd15|sd21|sdxl OUT --shapes    (a few KB: names and shapes only; models/synthetic)
 
 The configurations are the published ones (tools/golden/keys.py), the tokenizer is CLIP's. What such a model draws is
 noise, but every layer takes part in it. Needs tools/golden/requirements.txt.
@@ -49,7 +50,11 @@ def save_component(component, config, seed, folder):
     return [type(model).__module__.split(".")[0], type(model).__name__]
 
 
-def save_tokenizer(pad, folder):
+def save_tokenizer(pad, folder, shapes_only):
+    if shapes_only:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "special_tokens_map.json").write_text(json.dumps({"pad_token": pad}))
+        return ["transformers", "CLIPTokenizer"]
     tokenizer_script().main(VOCABULARY, folder)
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         values = json.loads((folder / name).read_text())
@@ -57,14 +62,17 @@ def save_tokenizer(pad, folder):
     return ["transformers", "CLIPTokenizer"]
 
 
-def make(family, out):
+def make(family, out, shapes_only):
     index, components, scheduler, pads = families()[family]
     index |= {"_diffusers_version": D.__version__, "scheduler": ["diffusers", type(scheduler).__name__]}
     scheduler.save_pretrained(out / "scheduler")
     for i, pad in enumerate(pads):
         name = f"tokenizer{'_2' if i else ''}"
-        index[name] = save_tokenizer(pad, out / name)
+        index[name] = save_tokenizer(pad, out / name, shapes_only)
     for seed, (component, config) in enumerate(sorted(components.items())):
+        if shapes_only:
+            index[component] = keys.write_shapes(component, config, out / component)
+            continue
         index[component] = save_component(component, config, seed, out / component)
         gc.collect()  # the one before goes first
     (out / "model_index.json").write_text(json.dumps(index, indent=1))  # last: a folder without it is no model
@@ -74,7 +82,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=families())
     parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--shapes", action="store_true", help="names and shapes instead of numbers")
     args = parser.parse_args()
     if args.out.exists() and any(args.out.iterdir()):
         sys.exit(f"make_random_models: {args.out} is not empty")
-    make(args.family, args.out)
+    make(args.family, args.out, args.shapes)

@@ -45,7 +45,7 @@ Result<Report> machine_report() {
   std::vector<std::string_view> known;
   for (const Isa isa : kAllIsas) known.push_back(isa_name(isa));
   const auto precision = precision_name(resolve_precision(Precision::kAuto));
-  const Result<std::filesystem::path> embedded = embedded_model_path();
+  const Result<std::filesystem::path> embedded = own_model_path("emoji");
   const std::string model = embedded ? embedded->string() : "not found";
   const std::string text = str("sfumato ", kVersion, "\n",                     //
                                "cpu                ", cpu_model_name(), "\n",  //

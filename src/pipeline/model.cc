@@ -79,7 +79,7 @@ void apply_own_defaults(const Json& index, ModelInfo& info) {
 }  // namespace
 
 Result<Model> Model::open(const fs::path& path) {
-  const ModelFolder folder = TRY(ModelFolder::open(path.empty() ? TRY(embedded_model_path()) : path));
+  const ModelFolder folder = TRY(ModelFolder::open(path.empty() ? TRY(own_model_path("emoji")) : path));
   const Json& index = folder.index();
   Model model;
   model.info.name = folder.name();
@@ -119,7 +119,14 @@ Result<Model> Model::open(const fs::path& path) {
   return model;
 }
 
-Result<fs::path> embedded_model_path() {
+Result<Model> Model::open_synthetic(const std::string& name) {
+  for (const char* known : {"sd15", "sd21", "sdxl"})
+    if (name == known) return open(TRY(own_model_path("synthetic/" + name)));
+  return usage_error(
+      str("[pipeline.model] expected synthetic weights of sd15, sd21 or sdxl, got \"", printable(name), "\""));
+}
+
+Result<fs::path> own_model_path(const std::string& name) {
   std::vector<fs::path> places;
   if (const char* given = std::getenv("SFUMATO_MODELS")) places.emplace_back(given);
   std::error_code failed;
@@ -127,13 +134,14 @@ Result<fs::path> embedded_model_path() {
   places.push_back(program / "../share/sfumato/models");  // installed
   places.push_back(program / "../../models");             // build/apps in the source folder
   Dl_info library;
-  if (dladdr(reinterpret_cast<const void*>(&embedded_model_path), &library))  // a program that links the library
+  if (dladdr(reinterpret_cast<const void*>(&own_model_path), &library))  // a program that links the library
     places.push_back(fs::path(library.dli_fname).parent_path() / "../share/sfumato/models");
   places.push_back(SFUMATO_INSTALLED_MODELS);
   for (const fs::path& place : places)
-    if (fs::exists(place / "emoji" / "model_index.json")) return (place / "emoji").lexically_normal();
-  return input_error(str("[pipeline.model] the embedded model was not found in ", join(places, ", "),
-                         "; set SFUMATO_MODELS to the folder that holds emoji/, or give a model with -m"));
+    if (fs::exists(place / name / "model_index.json")) return (place / name).lexically_normal();
+  return input_error(str("[pipeline.model] the model \"", name, "\", which comes with Sfumato, was not found in ",
+                         join(places, ", "),
+                         "; set SFUMATO_MODELS to the folder that holds it, or give another with -m"));
 }
 
 }  // namespace sfumato

@@ -58,10 +58,12 @@ struct Model {
 
   /// Opens a folder in diffusers layout; empty: the embedded model. Errors name the file or field at fault.
   static Result<Model> open(const std::filesystem::path& path);
+  /// Random weights in the shapes of "sd15", "sd21" or "sdxl": what it draws is noise, at that model's speed.
+  static Result<Model> open_synthetic(const std::string& name);
 };
 
-/// The folder of the embedded model: $SFUMATO_MODELS/emoji, or beside the program (share/sfumato/models, or the source
-/// tree it was built from).
-Result<std::filesystem::path> embedded_model_path();
+/// The folder of a model that comes with Sfumato, "emoji" or "synthetic/sd15": in $SFUMATO_MODELS, or beside the
+/// program (share/sfumato/models, or the source tree it was built from).
+Result<std::filesystem::path> own_model_path(const std::string& name);
 
 }  // namespace sfumato

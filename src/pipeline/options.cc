@@ -94,6 +94,9 @@ std::vector<Option> make_options() {
   add(G::kModel, {"--model", "-m"}, "FOLDER", "model in diffusers layout; default: the embedded emoji model",
       plain([](RunOptions& o, const std::string& v) { o.pipeline.model = v; }));
 
+  add(G::kModel, {"--synthetic-weights"}, "NAME", "sd15, sd21 or sdxl with random weights: draws noise, at its speed",
+      plain([](RunOptions& o, const std::string& v) { o.pipeline.synthetic = v; }));
+
   add(G::kPicture, {"--prompt", "-p"}, "TEXT", "what to draw; several make several pictures",
       plain([](RunOptions& o, const std::string& v) { o.request.prompts.push_back(v); }), true);
   add(G::kPicture, {"--prompts-file"}, "FILE", "a prompt a line", read_prompts);

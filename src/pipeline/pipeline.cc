@@ -37,8 +37,14 @@ Result<void> report(const Request& request, const Progress& progress) {
 
 }  // namespace
 
+Result<Model> open_model(const PipelineOptions& options) {
+  if (options.synthetic.empty()) return Model::open(options.model);
+  if (options.model.empty()) return Model::open_synthetic(options.synthetic);
+  return usage_error("[pipeline.load] expected a model or synthetic weights, got both");
+}
+
 Result<std::unique_ptr<Pipeline>> Pipeline::load(const PipelineOptions& options) {
-  Model model = TRY(Model::open(options.model));
+  Model model = TRY(open_model(options));
   return std::unique_ptr<Pipeline>(
       new Pipeline(std::move(model), make_cpu_backend(options.threads), resolve_precision(options.precision)));
 }

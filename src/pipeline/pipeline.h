@@ -17,7 +17,11 @@ struct PipelineOptions {
   std::filesystem::path model;  ///< a folder in diffusers layout; empty: the embedded model
   int threads = 0;              ///< 0: default_threads()
   Precision precision = Precision::kAuto;
+  std::string synthetic = {};   ///< instead of a model: random weights, as Model::open_synthetic
 };
+
+/// The model that the options name.
+Result<Model> open_model(const PipelineOptions& options);
 
 /// Not for two threads at once.
 class Pipeline {

@@ -29,9 +29,8 @@ class FileWeights final : public WeightSource {
   std::optional<TensorView> find(const std::string& name) const override;
   std::vector<std::string> names() const override;
   void release(const TensorView& view) const override;
-  /// What tells these weights from others without reading them whole: each file's header, and 64 blocks of 4 KiB spread
-  /// over its data.
-  std::string identity() const;
+  /// Each file's header, and 64 blocks of 4 KiB spread over its data.
+  std::string identity() const override;
 
  private:
   Result<void> add(std::shared_ptr<const SafetensorsFile> file);

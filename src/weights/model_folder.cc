@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/strings.h"
+#include "weights/random_weights.h"
 
 namespace sfumato {
 namespace {
@@ -76,8 +77,11 @@ std::string ModelFolder::text(const std::string& file) const {
   return read_file(path_ / file).value_or("");
 }
 
-Result<std::shared_ptr<const FileWeights>> ModelFolder::weights(const std::string& component) const {
+Result<std::shared_ptr<const WeightSource>> ModelFolder::weights(const std::string& component) const {
   auto& slot = opened_[component];
+  const fs::path shapes = path_ / component / "shapes.gz";
+  std::error_code failed;
+  if (!slot && fs::exists(shapes, failed)) slot = TRY(RandomWeights::open(shapes));
   if (!slot) slot = TRY(FileWeights::open(TRY(find_weight_files(path_ / component))));
   return slot;
 }

@@ -29,15 +29,16 @@ class ModelFolder {
   Result<std::string> scheduler() const;                           ///< scheduler/scheduler_config.json
   /// The text of a file of the folder; empty when it is not there.
   std::string text(const std::string& file) const;
-  /// Opened once, then shared.
-  Result<std::shared_ptr<const FileWeights>> weights(const std::string& component) const;
-  /// Ten hexadecimal digits of a SHA-256 over the identities of all opened weight files (FileWeights::identity).
+  /// Opened once, then shared. Safetensors files, or random numbers where the folder has a list of shapes instead
+  /// (COMPONENT/shapes.gz; see models/synthetic).
+  Result<std::shared_ptr<const WeightSource>> weights(const std::string& component) const;
+  /// Ten hexadecimal digits of a SHA-256 over the identities of all opened weights (WeightSource::identity).
   std::string hash() const;
 
  private:
   std::filesystem::path path_;
   nlohmann::json index_;
-  mutable std::map<std::string, std::shared_ptr<const FileWeights>> opened_;
+  mutable std::map<std::string, std::shared_ptr<const WeightSource>> opened_;
 };
 
 }  // namespace sfumato

@@ -16,6 +16,8 @@ class WeightSource {
   virtual ~WeightSource() = default;
   virtual std::optional<TensorView> find(const std::string& name) const = 0;
   virtual std::vector<std::string> names() const = 0;
+  /// What tells these weights from others, found without reading them whole.
+  virtual std::string identity() const { return ""; }
   /// The caller has its own copy of `view` and will hardly read it again: mapped pages may leave memory.
   virtual void release(const TensorView& view) const { (void)view; }
 };

@@ -1,6 +1,6 @@
 """Names and shapes of every tensor of the real families, made from the published configs without any weights.
 
-Writes OUT/<model>.<component>.keys.gz, a line a tensor: `name 320x4x3x3`, and the config as OUT/<model>.<component>.json.
+Writes <model>/<component>/shapes.gz, a line a tensor: `name 320x4x3x3`, and the config beside it.
 """
 import gzip
 import json
@@ -48,15 +48,21 @@ def instantiate(component, config):
     return cls(CLIPTextConfig(**config))
 
 
+def write_shapes(component, config, folder):
+    """FOLDER/config.json and FOLDER/shapes.gz. Returns the entry of model_index.json."""
+    with torch.device("meta"):
+        model = instantiate(component, config)
+    lines = [f"{name} {'x'.join(map(str, p.shape))}\n" for name, p in sorted(model.named_parameters())]
+    if component == "text_encoder":  # as the published files have them
+        lines = [line if line.startswith("text_model.") else "text_model." + line for line in lines]
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.GzipFile(folder / "shapes.gz", "wb", mtime=0) as packed:
+        packed.write("".join(lines).encode())
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    return [type(model).__module__.split(".")[0], type(model).__name__]
+
+
 def make(out):
-    out = pathlib.Path(out)
-    for family, components in FAMILIES.items():
-        for component, config in components.items():
-            with torch.device("meta"):
-                model = instantiate(component, config)
-            lines = [f"{name} {'x'.join(map(str, p.shape))}\n" for name, p in sorted(model.named_parameters())]
-            if component == "text_encoder":  # as the published files have them
-                lines = [line if line.startswith("text_model.") else "text_model." + line for line in lines]
-            with gzip.GzipFile(out / f"{family}.{component}.keys.gz", "wb", mtime=0) as packed:
-                packed.write("".join(lines).encode())
-            (out / f"{family}.{component}.json").write_text(json.dumps(config, indent=1))
+    """The families that models/synthetic has not (tools/make_random_models.py --shapes)."""
+    for component, config in FAMILIES["sd15-inpainting"].items():
+        write_shapes(component, config, pathlib.Path(out) / "sd15-inpainting" / component)

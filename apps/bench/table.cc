@@ -1,0 +1,99 @@
+#include "apps/bench/table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/cpu.h"
+#include "base/strings.h"
+#include "commit.h"
+
+namespace sfumato {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+/// The columns in the order of the documented JSON.
+Json fields(const BenchCase& c, const BenchResult& r) {
+  const auto [least, most] = std::minmax_element(r.seconds.begin(), r.seconds.end());
+  const double middle = median(r.seconds), speed = r.flops / middle;
+  return {{"component", component_name(c.component)},
+          {"model", r.model},
+          {"size", str(r.size.width, "x", r.size.height)},
+          {"batch", c.batch},
+          {"threads", r.threads},
+          {"precision", precision_name(r.precision)},
+          {"isa", isa_name(active_isa())},
+          {"backend", "cpu"},
+          {"compile_seconds", r.compile_seconds},
+          {"seconds_min", *least},
+          {"seconds_median", middle},
+          {"seconds_max", *most},
+          {"gflops_effective", speed / 1e9},
+          {"peak_fraction", speed / r.peak_flops},
+          {"rss_peak_bytes", r.rss_peak_bytes},
+          {"commit", SFUMATO_COMMIT},
+          {"cpu", cpu_model_name()}};
+}
+
+std::string csv(const Json& object, bool keys) {
+  std::vector<std::string> cells;
+  for (const auto& [key, value] : object.items()) cells.push_back(keys ? key : value.dump());
+  return join(cells, ",") + "\n";
+}
+
+}  // namespace
+
+std::string table_head(TableFormat format) {
+  BenchResult any;
+  any.seconds = {1};
+  switch (format) {
+    case TableFormat::kMarkdown:
+      return str(
+          cpu_model_name(), ", ", isa_name(active_isa()), ", sfumato ", SFUMATO_COMMIT,
+          "\n\n| component | model | size | batch | threads | precision | seconds (min, max) | GFLOP/s | of fp32 "
+          "peak | compile s | peak MB |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    case TableFormat::kCsv:
+      return csv(fields({}, any), true);
+    case TableFormat::kJson:
+      return "[";
+  }
+  CHECK(false);
+}
+
+std::string table_row(TableFormat format, const BenchCase& c, const BenchResult& r, bool is_first) {
+  const Json f = fields(c, r);
+  if (format == TableFormat::kCsv) return csv(f, false);
+  if (format == TableFormat::kJson) return str(is_first ? "\n" : ",\n", f.dump());
+  const std::vector<std::string> cells = {
+      f["component"],
+      f["model"],
+      f["size"],
+      std::to_string(c.batch),
+      std::to_string(r.threads),
+      f["precision"],
+      str(fixed(f["seconds_median"], 3), " (", fixed(f["seconds_min"], 3), ", ", fixed(f["seconds_max"], 3), ")"),
+      fixed(f["gflops_effective"], 0),
+      fixed(f["peak_fraction"], 2),
+      fixed(r.compile_seconds, 2),
+      std::to_string(r.rss_peak_bytes >> 20)};
+  return "| " + join(cells, " | ") + " |\n";
+}
+
+std::string table_foot(TableFormat format) {
+  return format == TableFormat::kJson ? "\n]\n" : "";
+}
+
+}  // namespace sfumato

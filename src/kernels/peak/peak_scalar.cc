@@ -1,0 +1,7 @@
+#include "kernels/peak/peak.inl"
+
+namespace sfumato::kernels {
+
+const PeakRow kPeakScalar{Isa::kScalar, kFlops, run};
+
+}  // namespace sfumato::kernels
