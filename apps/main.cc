@@ -6,6 +6,7 @@
 #include "apps/bench/bench.h"
 #include "apps/generate/generate.h"
 #include "apps/info/info.h"
+#include "apps/serve/serve.h"
 #include "base/cpu.h"
 #include "base/mapped_file.h"
 
@@ -18,6 +19,8 @@ Result<void> run(Words words) {
   if (first == "batch") return batch({words.begin() + 1, words.end()});
   if (first == "bench") return bench({words.begin() + 1, words.end()});
   if (first == "info") return info({words.begin() + 1, words.end()});
+  if (first == "serve") return serve({words.begin() + 1, words.end()});
+  if (first == kWorkerWord) return worker();
   if (first == "generate") words.erase(words.begin());
   return generate(words);
 }

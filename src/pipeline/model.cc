@@ -19,12 +19,25 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+// Least-squares maps that ComfyUI's latent formats state for the two autoencoders.
+constexpr LatentRgb kSdRgb{{{{0.3512f, 0.2297f, 0.3227f},
+                             {0.3250f, 0.4974f, 0.2350f},
+                             {-0.2829f, 0.1762f, 0.2721f},
+                             {-0.2120f, -0.2616f, -0.7177f}}},
+                           {0, 0, 0}};
+constexpr LatentRgb kSdxlRgb{{{{0.3651f, 0.4232f, 0.4341f},
+                               {-0.2533f, -0.0042f, 0.1068f},
+                               {0.1076f, 0.1111f, -0.0362f},
+                               {-0.3165f, -0.2492f, -0.2188f}}},
+                             {0.1084f, -0.0175f, -0.0011f}};
+
 struct Family {
   std::string_view name;
   int steps;
   float guidance;
+  const LatentRgb& latent_rgb;
 };
-constexpr Family kSd1{"SD1", 20, 7.5f}, kSd2{"SD2", 20, 7.5f}, kSdxl{"SDXL", 20, 7.5f};
+constexpr Family kSd1{"SD1", 20, 7.5f, kSdRgb}, kSd2{"SD2", 20, 7.5f, kSdRgb}, kSdxl{"SDXL", 20, 7.5f, kSdxlRgb};
 
 const Family& family_of(const models::UNetConfig& unet) {
   if (unet.addition_embed_type == "text_time") return kSdxl;
@@ -67,12 +80,24 @@ Result<void> check_weights(const Model& model) {
   return {};
 }
 
-/// Defaults a model folder may state for itself: {"sfumato": {"guidance_scale", "steps"}} in model_index.json.
+/// Four rows of three numbers; a fifth is the bias.
+void read_latent_rgb(const Json& rows, LatentRgb& out) {
+  if (!rows.is_array() || rows.size() != 5) return;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    std::array<float, 3>& row = k < 4 ? out.factors[k] : out.bias;
+    for (size_t c = 0; c < 3 && rows[k].is_array() && rows[k].size() == 3; ++c)
+      if (rows[k][c].is_number()) row[c] = rows[k][c];
+  }
+}
+
+/// What a model folder may state for itself: {"sfumato": {"guidance_scale", "steps", "latent_rgb"}} in
+/// model_index.json.
 void apply_own_defaults(const Json& index, ModelInfo& info) {
   if (!index.contains("sfumato") || !index["sfumato"].is_object()) return;
   const Json& own = index["sfumato"];
   if (own.contains("guidance_scale") && own["guidance_scale"].is_number())
     info.default_guidance = own["guidance_scale"];
+  if (own.contains("latent_rgb")) read_latent_rgb(own["latent_rgb"], info.latent_rgb);
   if (own.contains("steps") && own["steps"].is_number_integer()) info.default_steps = own["steps"];
 }
 
@@ -109,6 +134,7 @@ Result<Model> Model::open(const fs::path& path) {
   model.info.family = family.name;
   model.info.default_steps = family.steps;
   model.info.default_guidance = family.guidance;
+  model.info.latent_rgb = family.latent_rgb;
   const int side = static_cast<int>(model.unet.sample_size) * model.vae_factor();
   model.info.default_size = {side, side};
   apply_own_defaults(index, model.info);

@@ -1,5 +1,6 @@
 #pragma once
 // A checkpoint, opened: configurations parsed, weights mapped, nothing computed yet.
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -31,6 +32,12 @@ struct ComponentInfo {
   int64_t bytes = 0;
 };
 
+/// The linear map from a latent's channels to red, green and blue in -1..1 that previews use.
+struct LatentRgb {
+  std::array<std::array<float, 3>, 4> factors;
+  std::array<float, 3> bias;
+};
+
 /// What a model is and what it does when not told otherwise.
 struct ModelInfo {
   std::string name;    ///< the folder's
@@ -40,6 +47,7 @@ struct ModelInfo {
   int default_steps = 20;
   float default_guidance = 7.5f;
   sampling::SchedulerConfig scheduler;
+  LatentRgb latent_rgb;
   std::vector<ComponentInfo> components;
 };
 

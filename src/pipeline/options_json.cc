@@ -95,6 +95,15 @@ Result<void> set_option(RunOptions& run, const Option& option, std::string_view 
   return option.set(run, text_of(value));
 }
 
+Result<void> set_options(RunOptions& run, const Json& fields) {
+  for (const auto& [field, value] : fields.items()) {
+    const Option* option = find_option(field);
+    if (!option) return usage_error(str("[options] the field \"", printable(field), "\" is not known"));
+    TRY(set_option(run, *option, field, value));
+  }
+  return {};
+}
+
 Result<Json> parse_json(std::string_view text) try {
   if (depth_of(text) > kMaxDepth) return input_error(str("[json] expected at most ", kMaxDepth, " levels"));
   TwiceFinder finder;

@@ -16,6 +16,9 @@ const Option* find_option(std::string_view field);
 /// repeats takes an array too. Faults name the field.
 Result<void> set_option(RunOptions& run, const Option& option, std::string_view field, const nlohmann::json& value);
 
+/// All the fields of an object, each of which must be an option's: a field that is none is a usage error.
+Result<void> set_options(RunOptions& run, const nlohmann::json& fields);
+
 /// The JSON of a text; a text that is no JSON, or has the same field twice, is an input error that says where.
 Result<nlohmann::json> parse_json(std::string_view text);
 

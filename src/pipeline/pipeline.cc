@@ -116,7 +116,8 @@ Result<std::vector<float>> Pipeline::sample_batch(const Plan& plan, const Reques
                                  .batches = batch.count,
                                  .step = event.step,
                                  .steps = event.steps,
-                                 .denoised = event.denoised}));
+                                 .denoised = event.denoised,
+                                 .latent = plan.latent}));
   };
   const Result<void> done = sampling::sample(plan.schedule, std::ref(network), latents, std::ref(noise), on_step);
   if (!done) return done.error().kind == ErrorKind::kCancelled ? kInterrupted : done.error();

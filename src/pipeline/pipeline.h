@@ -17,7 +17,7 @@ struct PipelineOptions {
   std::filesystem::path model;  ///< a folder in diffusers layout; empty: the embedded model
   int threads = 0;              ///< 0: default_threads()
   Precision precision = Precision::kAuto;
-  std::string synthetic = {};   ///< instead of a model: random weights, as Model::open_synthetic
+  std::string synthetic = {};  ///< instead of a model: random weights, as Model::open_synthetic
 };
 
 /// The model that the options name.
@@ -36,6 +36,7 @@ class Pipeline {
   /// Is every value of `request` one that generate() takes? Computes nothing.
   Result<void> check(const Request& request) const;
 
+  const Model& model() const { return model_; }
   const ModelInfo& info() const { return model_.info; }
   Precision precision() const { return precision_; }
   /// Remarks of the last call for the person in front: dropped prompt text, fallbacks. One line each.

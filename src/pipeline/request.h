@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "image/image.h"
+#include "pipeline/latents.h"
 #include "sampling/names.h"
 #include "sampling/noise.h"
 #include "tensor/tensor.h"
@@ -27,7 +28,8 @@ struct Progress {
   Stage stage = Stage::kSample;
   int batch = 0, batches = 1;            ///< which batch of the request
   int step = 0, steps = 0;               ///< done and to do, in this batch; PNDM counts network passes
-  std::span<const float> denoised = {};  ///< while sampling: the current estimate of the latents, [B,4,h,w]
+  std::span<const float> denoised = {};  ///< while sampling: the current estimate of the latents, [B,C,h,w]
+  LatentSize latent = {};                ///< its C, h and w
 };
 /// Called before the text encoders, before the init image is encoded, after each step, and before each picture is
 /// decoded. Return false to stop: generate() then answers with ErrorKind::kCancelled within one step.

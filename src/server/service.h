@@ -1,0 +1,89 @@
+#pragma once
+// What all families of endpoints share: from a request to a job, and to its end.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <map>
+#include <string>
+
+#include "pipeline/options.h"
+#include "server/http.h"
+#include "server/jobs.h"
+#include "server/workers.h"
+
+namespace sfumato::server {
+
+struct RequestLimits {
+  int64_t pixels = 2048 * 2048;  ///< of one picture
+  int steps = 150;
+  int pictures = 10;
+  size_t prompt_bytes = 16 << 10;
+};
+
+/// What a request comes to, whatever family of endpoints it came by.
+struct Asked {
+  std::string model;                                 ///< empty: the first
+  nlohmann::json fields = nlohmann::json::object();  ///< of the option list
+  std::string init, mask;                            ///< encoded pictures; empty: none
+  std::string format = "png";                        ///< png, jpg or webp
+  int quality = 95;
+  bool preview = false;
+};
+
+/// A limit of this server, as opposed to a value that makes no sense: 422.
+Error limit_error(const std::string& message);
+/// The answer to what went wrong, in the form of error_response; the field at fault is read off the message.
+HttpResponse refusal(const Error& error);
+
+struct ServedModel {
+  std::string name;
+  std::string path;  ///< empty: the embedded one
+  Model model;       ///< opened, to check requests against; the workers have their own
+};
+
+struct Counters {
+  std::map<std::pair<std::string, unsigned>, uint64_t> requests;  ///< by path's family and status
+  std::map<std::string, uint64_t> jobs;                           ///< by how they ended, and "submitted", "refused"
+  uint64_t pictures = 0;
+  double job_seconds = 0;
+};
+
+class Service {
+ public:
+  Service(boost::asio::io_context& loop, std::vector<ServedModel> models, RequestLimits limits, JobQueue& queue,
+          Workers& workers);
+
+  /// Checks every value, and puts the job into the queue. Errors: usage (400), limits (422), no place (429), drain
+  /// (503).
+  Awaitable<std::variant<JobPtr, HttpResponse>> submit(Asked asked);
+  /// Returns when the job is over; if the client goes first, the job is cancelled.
+  Awaitable<void> finish(const JobPtr& job, ClientWatch& client);
+  void cancel(const JobPtr& job);
+
+  const std::vector<ServedModel>& models() const { return models_; }
+  const ServedModel* find_model(const std::string& name) const;
+  const RequestLimits& limits() const { return limits_; }
+  JobQueue& queue() { return queue_; }
+  Workers& workers() { return workers_; }
+  Counters& counters() { return counters_; }
+
+  void drain() { draining_ = true; }
+  bool is_draining() const { return draining_; }
+  bool is_idle() const { return queue_.waiting() == 0 && queue_.running().empty(); }
+
+ private:
+  Result<JobSpec> make_spec(Asked asked);
+  Result<void> check_limits(const Plan& plan, const Request& request) const;
+
+  std::vector<ServedModel> models_;
+  RequestLimits limits_;
+  JobQueue& queue_;
+  Workers& workers_;
+  Counters counters_;
+  boost::asio::thread_pool decoding_{1};  // pictures are looked into away from the event loop
+  bool draining_ = false;
+};
+
+/// May a request set this option? Not files of the server's, nor what concerns the whole run.
+bool is_for_requests(const Option& option);
+
+}  // namespace sfumato::server
