@@ -1,8 +1,11 @@
 #include "apps/serve/serve.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 
+#include "apps/serve/haproxy.h"
 #include "base/cpu.h"
 #include "base/numa.h"
 #include "base/strings.h"
@@ -61,10 +64,19 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host.starts_with("127.") || host == "::1";
 }
 
+std::string is_prefix(std::string& text) {
+  constexpr size_t kMost = 32;
+  const bool good = text.size() <= kMost && std::all_of(text.begin(), text.end(), [](char c) {
+                      return std::isalnum(static_cast<unsigned char>(c)) || c == '-';
+                    });
+  return good ? "" : "expected letters, digits and -";
+}
+
 struct ServeWords {
   std::vector<std::string> models, hosts;
   std::string key_file;
-  int workers = 0;
+  int workers = 0, farm = 0;
+  std::string balance = "leastconn";
   bool quiet = false;
 };
 
@@ -85,6 +97,12 @@ void add_options(CLI::App& app, server::ServerOptions& options, ServeWords& give
   app.add_option("--max-images", options.requests.pictures, "of a request; default 10")->check(CLI::Range(1, 1000));
   app.add_option("--max-body", options.http.body_bytes, "bytes of a request; default 67108864")
       ->check(CLI::Range(size_t{1} << 10, size_t{1} << 30));
+  app.add_option("--id-prefix", options.queue.id_prefix, "what job ids begin with, for a balancer; letters, digits, -")
+      ->check(CLI::Validator(is_prefix, "PREFIX"));
+  app.add_option("--print-haproxy", given.farm, "prints HAProxy's configuration for N servers, and ends")
+      ->check(CLI::Range(1, 99));
+  app.add_option("--balance", given.balance, "with --print-haproxy: leastconn or random")
+      ->check(CLI::IsMember({"leastconn", "random"}));
   app.add_flag("--quiet", given.quiet, "no log");
 }
 
@@ -97,6 +115,10 @@ Result<void> serve(const Words& words) {
   add_options(command.app, options, given);
   command.take({"--threads", "--precision"});
   if (!TRY(command.parse(words))) return {};
+  if (given.farm > 0) {
+    std::fputs(haproxy_config({given.farm, options.host, options.port, given.balance}).c_str(), stdout);
+    return {};
+  }
   options.models = TRY(open_models(given.models));
   if (!given.key_file.empty()) options.gate.keys = TRY(server::read_keys(given.key_file));
   if (is_loopback(options.host)) options.gate.hosts = {"localhost", "127.0.0.1", "[::1]", options.host};

@@ -48,7 +48,7 @@ boost::asio::awaitable<void> Job::changed(Clock::duration limit) {
 }
 
 JobPtr JobQueue::submit(JobSpec spec) {
-  auto job = std::make_shared<Job>(executor_, random_id(), std::move(spec));
+  auto job = std::make_shared<Job>(executor_, limits_.id_prefix + random_id(), std::move(spec));
   jobs_[job->id] = job;
   waiting_.push_back(job);
   return job;

@@ -69,6 +69,7 @@ struct Job {
 using JobPtr = std::shared_ptr<Job>;
 
 struct QueueLimits {
+  std::string id_prefix = {};             ///< of every job's id
   size_t queued = 64;                     ///< jobs that wait
   size_t kept = 256;                      ///< finished jobs that can still be asked for
   size_t kept_bytes = size_t{512} << 20;  ///< and their pictures in all
