@@ -9,7 +9,7 @@ constexpr const char* kHead =
     R"(# HAProxy 2.6 or later, made by `sfumato serve --print-haproxy`; docs/farm.md explains it.
 global
   log stderr format raw local0
-  maxconn 20000
+  maxconn 8000
   # A request is kept whole to be sent again; one with a picture has to fit.
   tune.bufsize 1048576
 
