@@ -8,6 +8,7 @@ Needs `pip install playwright` and a Chromium. Screenshots (light, dark, a phone
 """
 import argparse
 import pathlib
+import re
 import tempfile
 
 from playwright.sync_api import expect, sync_playwright
@@ -39,10 +40,32 @@ def check_several(page):
 def check_cancel(page):
     generate(page, "a slow one", steps=150)
     expect(page.locator("#cancel")).to_be_enabled()
-    expect(page.locator("#status")).to_contain_text("Step", timeout=SLOW)
+    expect(page.locator("#steps-done")).to_have_text(re.compile(r"^Step \d+ of 150, about .+ left$"), timeout=SLOW)
+    expect(page.locator("#preview")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#status")).to_have_text("Cancelled.", timeout=SLOW)
     expect(page.locator("#go")).to_be_enabled()
+
+
+def check_reload(page):
+    """What was typed is still there; a job that nobody waits for is cancelled."""
+    generate(page, "a slow one", steps=150)
+    expect(page.locator("#steps-done")).to_contain_text("Step", timeout=SLOW)
+    page.reload()
+    expect(page.locator("#prompt")).to_have_value("a slow one")
+    assert page.input_value("#steps") == "150"
+    assert page.evaluate(METRIC.format("jobs_running")) == "0", "the job goes on without its page"
+
+
+METRIC = """fetch("/metrics").then((r) => r.text()).then((text) => text.match(/^sfumato_{} (.*)$/m)[1])"""
+
+
+def check_theme(page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(ground)
+    page.click("#theme")
+    assert page.evaluate(ground) != before
+    page.evaluate("localStorage.removeItem('sfumato-theme')")  # as the system says, again
 
 
 def check_lightbox(page, folder):
@@ -55,7 +78,8 @@ def check_lightbox(page, folder):
         page.click("#save")
     saved = folder / "saved.png"
     download.value.save_as(saved)
-    page.click("#close")
+    page.keyboard.press("Escape")
+    expect(page.locator("#lightbox")).to_be_hidden()
     return saved
 
 
@@ -86,6 +110,7 @@ def check_init(page, saved):
     page.mouse.down()
     page.mouse.move(box["x"] + 80, box["y"] + 80, steps=5)
     page.mouse.up()
+    page.screenshot(path=saved.parent / "page-mask.png")
     before = page.locator("#gallery img").count()
     generate(page, "a green apple")
     expect(page.locator("#gallery img")).to_have_count(before + 1, timeout=SLOW)
@@ -109,7 +134,9 @@ def screenshots(page, folder):
     for name, width, height, theme in [("light", 1200, 850, "light"), ("dark", 1200, 850, "dark"), ("phone", 390, 844, "light")]:
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=theme)
-        page.screenshot(path=folder / f"page-{name}.png")
+        page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
+        page.wait_for_timeout(700)  # what fades in
+        page.screenshot(path=folder / f"page-{name}.png", full_page=name == "phone")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name}: the page is wider than the window"
 
 
@@ -136,8 +163,12 @@ def main():
         check_refill(page, saved)
         check_init(page, saved)
         check_mistake(page)
+        check_theme(page)
         check_labels(page)
+        generate(page, "a red apple", seed=6, steps=20)
+        expect(page.locator("#status")).to_contain_text("seed 6", timeout=SLOW)
         screenshots(page, args.shots)
+        check_reload(page)
         assert not faults, faults
         assert not foreign, f"requests to elsewhere: {foreign}"
         browser.close()

@@ -1,5 +1,6 @@
 // Talking to the server. Errors are Error objects whose message is for people.
 const KEY = "sfumato-api-key";
+const MOST_TRIES = 10; // a second apart, for a connection that broke
 
 function headers(more = {}) {
   const key = sessionStorage.getItem(KEY);
@@ -24,7 +25,7 @@ export async function call(path, options = {}, mayAsk = true) {
   const body = await response.json().catch(() => null);
   const wait = response.headers.get("Retry-After");
   const message = body?.error?.message?.replace(/^\[[^\]]*\] /, "") ?? `The server answers ${response.status}.`;
-  throw new Error(wait ? `${message} (in ${wait} s)` : message);
+  throw Object.assign(new Error(wait ? `${message} (in ${wait} s)` : message), { isAnswer: true });
 }
 
 export async function json(path, options) {
@@ -35,14 +36,18 @@ export function post(path, body) {
   return json(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }
 
-/** A picture of a job as a blob: URL (fetched, since an <img> cannot send a key). */
-export async function pictureUrl(path) {
-  return URL.createObjectURL(await (await call(path)).blob());
+/** A picture of a job (fetched, since an <img> cannot send a key). */
+export async function blob(path) {
+  return (await call(path)).blob();
 }
 
-/** Server-sent events of a job as an async iterator of {event, data}; by fetch, since EventSource cannot send a key. */
-export async function* events(id, signal) {
-  const response = await call(`/api/jobs/${id}/events`, { signal });
+/** Cancels a job while the page goes away. */
+export function leave(path) {
+  fetch(path, { method: "DELETE", headers: headers(), keepalive: true });
+}
+
+async function* stream(id) {
+  const response = await call(`/api/jobs/${id}/events`);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
@@ -54,5 +59,22 @@ export async function* events(id, signal) {
       const field = (name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
       if (field("event")) yield { event: field("event"), data: JSON.parse(field("data")) };
     }
+  }
+}
+
+/** Server-sent events of a job as an async iterator of {event, data}; by fetch, since EventSource cannot send a key.
+    Ends with "done", "failed" or "cancelled": a connection that breaks, as phones' do, is made again. */
+export async function* events(id) {
+  for (let tries = 0; ; ++tries) {
+    try {
+      for await (const { event, data } of stream(id)) {
+        yield { event, data };
+        if (["done", "failed", "cancelled"].includes(event)) return;
+        tries = 0;
+      }
+    } catch (error) {
+      if (error.isAnswer || tries >= MOST_TRIES) throw error;
+    }
+    await new Promise((resume) => setTimeout(resume, 1000));
   }
 }

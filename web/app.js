@@ -1,93 +1,94 @@
 // The page: a form, a job, pictures.
 import * as api from "./api.js";
+import * as form from "./form.js";
 import * as gallery from "./gallery.js";
 import * as init from "./init.js";
 
 const $ = (id) => document.getElementById(id);
-const NUMBERS = ["width", "height", "steps", "cfg_scale", "seed", "batch_count"];
-const TEXTS = ["prompt", "negative_prompt", "sampler", "scheduler"];
+const TITLE = document.title;
 let models = [];
-let job = null; // {id}
+let job = null; // {id}, from the click until it is over
 
+/** For everybody, and read aloud; the steps are not, there are too many of them. */
 function say(text, isError = false) {
   $("status").textContent = text;
   $("status").classList.toggle("error", isError);
 }
 
+function sayStep(text, done = null) {
+  $("steps-done").textContent = text;
+  document.title = text === "" || done === null ? TITLE : `${Math.round(100 * done)} % · ${TITLE}`;
+}
+
 function time(seconds) {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} min`;
 }
 
 function chosenModel() {
   return models.find((model) => model.name === $("model").value) ?? models[0];
 }
 
-function showDefaults() {
+function readJob() {
   const model = chosenModel();
-  $("width").placeholder = model.default_width;
-  $("height").placeholder = model.default_height;
-  $("steps").placeholder = model.default_steps;
-  $("cfg_scale").placeholder = model.default_guidance;
-}
-
-function readForm() {
-  const body = { model: $("model").value, preview: true };
-  for (const name of TEXTS) if ($(name).value !== "" || name === "prompt") body[name] = $(name).value;
-  for (const name of NUMBERS) if ($(name).value !== "") body[name] = Number($(name).value);
-  const width = body.width ?? chosenModel().default_width;
-  const height = body.height ?? chosenModel().default_height;
-  return { ...body, ...init.fields(width, height) };
-}
-
-function fillForm(fields) {
-  for (const name of [...TEXTS, ...NUMBERS]) {
-    if (name === "batch_count") continue;
-    const value = fields[name] ?? "";
-    const isChoice = $(name).tagName === "SELECT";
-    $(name).value = isChoice && ![...$(name).options].some((option) => option.value === value) ? "" : value;
-  }
+  const body = { model: model.name, preview: true, ...form.read() };
+  return { ...body, ...init.fields(body.width ?? model.default_width, body.height ?? model.default_height) };
 }
 
 function setBusy(isBusy) {
   $("go").disabled = isBusy;
   $("cancel").disabled = !isBusy;
-  $("work").hidden = !isBusy;
-  if (isBusy) {
-    $("bar").removeAttribute("value");
-    $("preview").removeAttribute("src");
+  $("bar").hidden = !isBusy;
+  $("bar").removeAttribute("value");
+  if (isBusy) $("preview").removeAttribute("src");
+  $("preview").hidden = true;
+  gallery.showNewest(!isBusy);
+  sayStep("");
+}
+
+const STAGES = { text: "Reading the prompt…", encode: "Looking at your picture…", decode: "Finishing…" };
+
+function left(eta) {
+  return eta === null ? "" : `, about ${time(eta)} left`;
+}
+
+async function addPictures(result) {
+  for (const image of result.images) {
+    const blob = await api.blob(image.url);
+    const name = `sfumato-${image.seed}.${blob.type.split("/")[1].replace("jpeg", "jpg")}`;
+    gallery.add({ url: URL.createObjectURL(blob), name, ...image });
   }
 }
 
 const on = {
-  queued: ({ position, eta_seconds }) =>
-    say(position === 0 ? "Starting…" : `${position} before you${eta_seconds === null ? "" : `, about ${time(eta_seconds)}`}`),
+  queued: ({ position, eta_seconds }) => say(position === 0 ? "Starting…" : `${position} before you${left(eta_seconds)}`),
   progress: ({ stage, step, steps, eta_seconds, preview }) => {
     if (preview) $("preview").src = preview;
-    if (stage === "text") return say("Reading the prompt…");
-    if (stage === "encode") return say("Looking at the picture…");
-    if (stage === "decode") return say("Finishing…");
+    if (preview) $("preview").hidden = false;
+    if (STAGES[stage]) return say(STAGES[stage]);
+    if (step <= 1) say("Drawing…");
     $("bar").max = steps;
     $("bar").value = step;
-    say(`Step ${step} of ${steps}${eta_seconds === null ? "" : `, ${time(eta_seconds)} left`}`);
+    sayStep(`Step ${step} of ${steps}${left(eta_seconds)}`, step / steps);
   },
   failed: ({ error }) => say(error.message.replace(/^\[[^\]]*\] /, ""), true),
   cancelled: () => say("Cancelled."),
   done: async (result) => {
-    for (const image of result.images) {
-      const url = await api.pictureUrl(image.url);
-      gallery.add({ url, seed: image.seed, parameters: image.parameters, name: `sfumato-${image.seed}.png` });
-    }
-    say([`${time(result.seconds)}, seed ${result.images[0]?.seed}`, ...result.warnings].join(". "));
+    await addPictures(result);
+    const seeds = result.images.map((image) => image.seed);
+    say([`${time(result.seconds)}, seed ${seeds.join(", ")}`, ...result.warnings].join(". "));
   },
 };
 
 async function generate() {
   if (job) return;
+  job = {};
   setBusy(true);
   say("Sending…");
+  if (matchMedia("(max-width: 800px)").matches) $("frame").scrollIntoView({ behavior: "smooth", block: "center" });
   try {
-    job = await api.post("/api/jobs", readForm());
+    job = await api.post("/api/jobs", readJob());
     for await (const { event, data } of api.events(job.id)) await on[event]?.(data);
   } catch (error) {
     say(error.message, true);
@@ -97,25 +98,25 @@ async function generate() {
 }
 
 async function cancel() {
-  if (job) await api.call(`/api/jobs/${job.id}`, { method: "DELETE" }).catch((error) => say(error.message, true));
+  if (job?.id) await api.call(`/api/jobs/${job.id}`, { method: "DELETE" }).catch((error) => say(error.message, true));
 }
 
 async function useSettings(blob) {
   const { fields } = await api.json("/api/png-info", { method: "POST", body: blob });
-  fillForm(fields);
+  form.fill(fields);
   say("The form is as it was for this picture.");
+}
+
+function startFrom(blob) {
+  return init.choose(blob).catch(() => say("This is no picture that can be read.", true));
 }
 
 /** A picture with settings refills the form; any other is one to start from. */
 async function takeFile(file) {
-  try {
-    await useSettings(file);
-  } catch {
-    await init.choose(file).catch(() => say("This is no picture that can be read.", true));
-  }
+  await useSettings(file).catch(() => startFrom(file));
 }
 
-function listenForDrops() {
+function listenForFiles() {
   document.addEventListener("dragover", (event) => {
     event.preventDefault();
     document.body.classList.add("dragging");
@@ -126,6 +127,7 @@ function listenForDrops() {
     document.body.classList.remove("dragging");
     if (event.dataTransfer.files[0]) takeFile(event.dataTransfer.files[0]);
   });
+  document.addEventListener("paste", (event) => event.clipboardData.files[0] && takeFile(event.clipboardData.files[0]));
 }
 
 function listenForKeys() {
@@ -138,43 +140,39 @@ function listenForKeys() {
   });
 }
 
+/** data-theme is always set: to the visitor's choice, or to the system's while there is none. */
 function listenForTheme() {
-  const stored = localStorage.getItem("sfumato-theme");
-  if (stored) document.documentElement.dataset.theme = stored;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const show = () => {
+    document.documentElement.dataset.theme = localStorage.getItem("sfumato-theme") ?? (system.matches ? "dark" : "light");
+  };
+  show();
+  system.addEventListener("change", show);
   $("theme").addEventListener("click", () => {
-    const isDark = getComputedStyle(document.documentElement).colorScheme.includes("dark");
-    document.documentElement.dataset.theme = isDark ? "light" : "dark";
-    localStorage.setItem("sfumato-theme", document.documentElement.dataset.theme);
+    const isDark = document.documentElement.dataset.theme === "dark";
+    localStorage.setItem("sfumato-theme", isDark ? "light" : "dark");
+    show();
   });
-}
-
-function fillSelect(select, names, label = (name) => name) {
-  for (const name of names) select.append(new Option(label(name), name));
 }
 
 async function start() {
   listenForTheme();
-  listenForDrops();
+  listenForFiles();
   listenForKeys();
-  init.start((file) => init.choose(file).catch(() => say("This is no picture that can be read.", true)));
-  gallery.start({ settings: useSettings, picture: (blob) => init.choose(blob) });
+  init.start(startFrom);
+  gallery.start({ settings: useSettings, picture: startFrom });
   $("form").addEventListener("submit", (event) => {
     event.preventDefault();
     generate();
   });
   $("cancel").addEventListener("click", cancel);
-  $("random").addEventListener("click", () => ($("seed").value = ""));
-  $("reuse").addEventListener("click", () => ($("seed").value = gallery.newest()?.seed ?? ""));
-  $("model").addEventListener("change", showDefaults);
+  $("model").addEventListener("change", () => form.showDefaults(chosenModel()));
+  window.addEventListener("pagehide", () => job?.id && api.leave(`/api/jobs/${job.id}`));
   try {
     models = await api.json("/api/models");
-    const options = await api.json("/api/options");
-    fillSelect($("model"), models.map((model) => model.name));
-    fillSelect($("sampler"), options.samplers);
-    fillSelect($("scheduler"), options.schedulers.filter((name) => name !== "Automatic"));
-    $("steps").max = options.limits.max_steps;
-    $("batch_count").max = options.limits.max_images;
-    showDefaults();
+    for (const model of models) $("model").append(new Option(model.name));
+    form.start(await api.json("/api/options"), () => gallery.newest()?.seed);
+    form.showDefaults(chosenModel());
   } catch (error) {
     say(error.message, true);
   }

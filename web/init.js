@@ -10,13 +10,26 @@ function show() {
   const context = canvas.getContext("2d");
   context.clearRect(0, 0, canvas.width, canvas.height);
   context.drawImage(picture, 0, 0);
-  context.globalAlpha = 0.55;
-  context.drawImage(mask, 0, 0);
+  context.globalAlpha = 0.6;
+  context.drawImage(tinted(mask), 0, 0);
   context.globalAlpha = 1;
+}
+
+/** In a colour that is seen on white, too. */
+function tinted(source) {
+  const out = new OffscreenCanvas(source.width, source.height);
+  const context = out.getContext("2d");
+  context.drawImage(source, 0, 0);
+  context.globalCompositeOperation = "source-in";
+  context.fillStyle = "#7a4fd0";
+  context.fillRect(0, 0, out.width, out.height);
+  return out;
 }
 
 export async function choose(blob) {
   picture = await createImageBitmap(blob);
+  $("paint").checked = false;
+  canvas.classList.remove("painting");
   for (const each of [canvas, mask]) {
     each.width = picture.width;
     each.height = picture.height;
@@ -39,26 +52,24 @@ function clearMask() {
   show();
 }
 
-function maskOnBlack() {
-  const out = document.createElement("canvas");
-  out.width = mask.width;
-  out.height = mask.height;
-  const context = out.getContext("2d");
-  context.fillStyle = "black";
-  context.fillRect(0, 0, out.width, out.height);
-  context.drawImage(mask, 0, 0);
-  return out.toDataURL("image/png");
-}
-
-/** The fields of a job that this adds. The picture is scaled to the size that will be drawn. */
-export function fields(width, height) {
-  if (!picture) return {};
+/** `source` on black, scaled to cover width x height and cut at the sides, as a data: URL. */
+function covering(source, width, height) {
   const out = document.createElement("canvas");
   out.width = width;
   out.height = height;
-  out.getContext("2d").drawImage(picture, 0, 0, width, height);
-  const all = { init_image: out.toDataURL("image/png"), strength: Number($("strength").value) };
-  return painted ? { ...all, mask: maskOnBlack() } : all;
+  const context = out.getContext("2d");
+  const scale = Math.max(width / source.width, height / source.height);
+  const [w, h] = [source.width * scale, source.height * scale];
+  context.fillRect(0, 0, width, height);
+  context.drawImage(source, (width - w) / 2, (height - h) / 2, w, h);
+  return out.toDataURL("image/png");
+}
+
+/** The fields of a job that this adds, its pictures in the size that will be drawn. */
+export function fields(width, height) {
+  if (!picture) return {};
+  const all = { init_image: covering(picture, width, height), strength: Number($("strength").value) };
+  return painted ? { ...all, mask: covering(mask, width, height) } : all;
 }
 
 function paintTo(event) {
@@ -66,6 +77,7 @@ function paintTo(event) {
   const scale = canvas.width / box.width;
   const point = { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
   const context = mask.getContext("2d");
+  context.globalCompositeOperation = $("erase").checked ? "destination-out" : "source-over";
   context.strokeStyle = "white";
   context.lineCap = "round";
   context.lineWidth = (Number($("brush").value) / 200) * Math.max(canvas.width, canvas.height);
