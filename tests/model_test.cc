@@ -77,6 +77,13 @@ TEST_F(ModelFolders, NineChannelUNetsAreNamedNotMisused) {
   EXPECT_THAT(error(), HasSubstr("expected a U-Net with 4 input channels, got 9"));
 }
 
+TEST_F(ModelFolders, AnotherVocabularyIsRefused) {
+  fs::copy_file(SFUMATO_SOURCE_DIR "/models/emoji/tokenizer/merges.txt", folder_ / "tokenizer" / "merges.txt");
+  EXPECT_EQ(error(), "drawn");  // CLIP's
+  replace_in(folder_ / "tokenizer" / "merges.txt", "jeky ll</w>", "jek yll</w>");
+  EXPECT_THAT(error(), HasSubstr("tokenizer/merges.txt: expected CLIP's merges, got others"));
+}
+
 TEST_F(ModelFolders, OnlyFp16NamesLoadWithoutAFlag) {
   const auto expected = pixels();
   for (const char* name : {"unet/diffusion_pytorch_model", "vae/diffusion_pytorch_model", "text_encoder/model"})

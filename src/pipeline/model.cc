@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "text/vocabulary.h"
 #include "weights/file_weights.h"
 #include "weights/model_folder.h"
 
@@ -54,6 +55,15 @@ int pad_id_of(const ModelFolder& folder, const std::string& tokenizer, bool is_s
     if (content.is_string()) return content == "!" ? kExclamation : kEnd;
   }
   return is_second_or_sd2 ? kExclamation : kEnd;
+}
+
+/// A tokenizer that is not CLIP's is refused.
+Result<void> check_tokenizer(const ModelFolder& folder, const std::string& tokenizer) {
+  const std::string merges = folder.text(tokenizer + "/merges.txt");
+  if (merges.empty() || text::is_clip_merges(merges)) return {};
+  return input_error(str("[pipeline.model] ", tokenizer,
+                         "/merges.txt: expected CLIP's merges, got others; models with a ",
+                         "vocabulary of their own are not supported"));
 }
 
 ComponentInfo describe(const std::string& name, const std::string& class_name, const WeightSource& weights) {
@@ -117,6 +127,7 @@ Result<Model> Model::open(const fs::path& path) {
   for (const char* suffix : {"", "_2"}) {
     const std::string name = str("text_encoder", suffix);
     if (!folder.has(name)) continue;
+    TRY(check_tokenizer(folder, str("tokenizer", suffix)));
     model.text_encoders.push_back({TRY(models::parse_clip_text_config(TRY(folder.config(name)))),
                                    TRY(folder.weights(name)),
                                    pad_id_of(folder, str("tokenizer", suffix), *suffix || &family == &kSd2)});

@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 
 // SFUMATO_CLIP_MERGES is the path of bpe_simple_vocab_16e6.txt.gz, given by the build.
@@ -35,6 +37,24 @@ std::string clip_merges() {
   inflateEnd(&stream);
   CHECK(state == Z_STREAM_END, "the built-in vocabulary is damaged");
   return text;
+}
+
+bool is_clip_merges(std::string_view merges) {
+  const auto next_line = [](std::string_view& text) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return line;
+  };
+  const std::string own = clip_merges();
+  std::string_view ours = own;
+  next_line(ours);  // each has a line of its own first
+  next_line(merges);
+  constexpr int kMerges = 48894;  // CLIP's; the file goes on
+  for (int i = 0; i < kMerges; ++i)
+    if (next_line(ours) != next_line(merges)) return false;
+  return merges.empty();
 }
 
 }  // namespace sfumato::text
