@@ -5,8 +5,9 @@ namespace sfumato {
 
 struct FarmOptions {
   int servers = 2;
-  std::string host = "127.0.0.1";     ///< where the balancer listens, and the servers behind it
-  int port = 7860;                    ///< the balancer's; server i has port + i, and port + 100 + i for its agent check
+  std::string host = "127.0.0.1";  ///< where the balancer listens, and the servers behind it
+  /// The balancer's. Server i has port + i, and port + 100 + i for its agent check; port + 100 tells statistics.
+  int port = 7860;
   std::string balance = "leastconn";  ///< or "random", as the published farm has it
 };
 
