@@ -1,5 +1,7 @@
 #include "base/strings.h"
 
+#include <algorithm>
+
 namespace sfumato {
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -21,10 +23,13 @@ std::string_view trim(std::string_view text) {
 
 std::string printable(std::string_view text) {
   constexpr size_t kLongest = 100;
-  std::string out(text.substr(0, kLongest));
+  size_t length = std::min(text.size(), kLongest);
+  while (length < text.size() && length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+    --length;  // not within a character of UTF-8
+  std::string out(text.substr(0, length));
   for (char& c : out)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text.size() > kLongest ? out + "..." : out;
+  return length < text.size() ? out + "..." : out;
 }
 
 std::string lowercase_ascii(std::string_view text) {

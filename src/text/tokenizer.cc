@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <queue>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
 #include "base/utf8.h"
@@ -64,13 +68,54 @@ std::vector<std::string> split_words(const std::string& text) {
   return words;
 }
 
+using Ranks = std::unordered_map<std::string, int>;  // "first second" -> order of the merge
+
+/// Byte-pair encoding of one word: of all neighbours, the pair that was merged first in training is joined, the
+/// leftmost of equals, until none is known. A heap of pairs over a linked list: n log n.
+std::vector<std::string> merged(const Ranks& ranks, std::vector<std::string> parts) {
+  struct Pair {
+    int rank;
+    size_t left, right;
+    size_t bytes;  // of both parts when it was found: parts only grow, so another sum means that it is gone
+    bool operator>(const Pair& other) const { return std::tie(rank, left) > std::tie(other.rank, other.left); }
+  };
+  const size_t count = parts.size(), none = count;
+  std::vector<size_t> next(count), previous(count, none);
+  std::priority_queue<Pair, std::vector<Pair>, std::greater<>> pairs;
+  const auto consider = [&](size_t left) {
+    const size_t right = left == none ? none : next[left];
+    if (right == none) return;
+    if (const auto found = ranks.find(parts[left] + " " + parts[right]); found != ranks.end())
+      pairs.push({found->second, left, right, parts[left].size() + parts[right].size()});
+  };
+  for (size_t i = 0; i < count; ++i) {
+    next[i] = i + 1;
+    if (i > 0) previous[i] = i - 1;
+  }
+  for (size_t i = 0; i < count; ++i) consider(i);
+  while (!pairs.empty()) {
+    const Pair pair = pairs.top();
+    pairs.pop();
+    const bool is_there = !parts[pair.left].empty() && next[pair.left] == pair.right &&
+                          parts[pair.left].size() + parts[pair.right].size() == pair.bytes;
+    if (!is_there) continue;
+    parts[pair.left] += std::exchange(parts[pair.right], "");
+    next[pair.left] = next[pair.right];
+    if (next[pair.right] != none) previous[next[pair.right]] = pair.left;
+    consider(previous[pair.left]);
+    consider(pair.left);
+  }
+  std::erase(parts, "");
+  return parts;
+}
+
 }  // namespace
 
 struct Tokenizer::Tables {
-  std::array<std::string, 256> symbols;                 // byte -> its character
-  std::vector<std::string> words;                       // id -> word
-  std::unordered_map<std::string, int32_t> ids;         // word -> id
-  std::unordered_map<std::string, int> rank;            // "first second" -> order of the merge
+  std::array<std::string, 256> symbols;          // byte -> its character
+  std::vector<std::string> words;                // id -> word
+  std::unordered_map<std::string, int32_t> ids;  // word -> id
+  Ranks rank;
   std::unordered_map<std::string, int> byte_of_symbol;  // the inverse of symbols
 };
 
@@ -117,24 +162,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view prompt) const {
     std::vector<std::string> parts;
     for (const char c : word) parts.push_back(t.symbols[static_cast<uint8_t>(c)]);
     parts.back() += kEndOfWord;
-    const auto rank_at = [&](size_t i) {
-      if (i + 1 >= parts.size()) return kMerges;
-      const auto found = t.rank.find(parts[i] + " " + parts[i + 1]);
-      return found == t.rank.end() ? kMerges : found->second;
-    };
-    while (parts.size() > 1) {  // join the pair that was merged first in training, wherever it stands
-      int best = kMerges;
-      for (size_t i = 0; i + 1 < parts.size(); ++i) best = std::min(best, rank_at(i));
-      if (best == kMerges) break;
-      std::vector<std::string> joined;
-      for (size_t i = 0; i < parts.size(); ++i) {
-        const bool is_pair = rank_at(i) == best;
-        joined.push_back(is_pair ? parts[i] + parts[i + 1] : parts[i]);
-        i += is_pair ? 1 : 0;
-      }
-      parts = std::move(joined);
-    }
-    for (const std::string& part : parts) ids.push_back(t.ids.at(part));
+    for (const std::string& part : merged(t.rank, std::move(parts))) ids.push_back(t.ids.at(part));
   }
   return ids;
 }
@@ -162,7 +190,8 @@ TokenizedPrompt tokenize_prompt(const Tokenizer& tokenizer, std::string_view pro
   TokenizedPrompt out;
   const auto room = static_cast<size_t>(length - 2);
   if (ids.size() > room) {
-    out.dropped = tokenizer.decode({ids.begin() + static_cast<long>(room), ids.end()});
+    // May begin within a character: what is left of it is a replacement character.
+    out.dropped = to_utf8(to_code_points(tokenizer.decode({ids.begin() + static_cast<long>(room), ids.end()})));
     ids.resize(room);
   }
   out.ids = {kStartToken};
