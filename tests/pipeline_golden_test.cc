@@ -103,6 +103,119 @@ TEST(PipelineBits, APictureOfABatchIsTheSinglePicture) {
   }
 }
 
+/// Alike for one batch, and different in everything that may differ; three pictures, one and two.
+std::vector<Request> requests_alike() {
+  std::vector<Request> requests(3);
+  for (Request& request : requests) {
+    request.size = Size{64, 64};
+    request.steps = 3;
+    request.sampler = sampling::SamplerKind::kEulerAncestral;
+  }
+  requests[0].prompts = {"a red apple"};
+  requests[0].images = 3;
+  requests[0].seed = 7;
+  requests[1].prompts = {"a green leaf"};
+  requests[1].negative_prompt = "blue";
+  requests[1].guidance = 3.0f;
+  requests[1].guidance_rescale = 0.7f;
+  requests[2].prompts = {"a red apple", "a boat"};
+  requests[2].clip_skip = 2;
+  requests[2].seed = 4294967294u;
+  return requests;
+}
+
+class PipelineTogether : public testing::TestWithParam<const char*> {};
+
+TEST_P(PipelineTogether, EachRequestGetsWhatItGetsAlone) {
+  const auto pipeline = load(GetParam());
+  std::vector<Request> requests = requests_alike();
+  if (pipeline->model().has_size_conditioning()) {
+    requests[1].original_size = Size{512, 256};
+    requests[1].crop_left = 16;
+  }
+  for (const bool is_guided : {true, false}) {
+    if (!is_guided)
+      for (Request& request : requests) request.guidance = 1.0f;
+    auto together = pipeline->generate_together(requests);
+    ASSERT_EQ(together.size(), requests.size());
+    for (size_t r = 0; r < requests.size(); ++r) {
+      const auto alone = pipeline->generate(requests[r]);
+      ASSERT_TRUE(alone && together[r]);
+      ASSERT_EQ(together[r]->size(), alone->size());
+      for (size_t i = 0; i < alone->size(); ++i) {
+        const Picture &a = (*together[r])[i], &b = (*alone)[i];
+        EXPECT_TRUE(std::ranges::equal(a.latents.f32(), b.latents.f32())) << "request " << r << " picture " << i;
+        EXPECT_EQ(a.image.pixels, b.image.pixels);
+        EXPECT_EQ(a.parameters, b.parameters);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PipelineTogether, testing::Values("sd1", "sdxl"));
+
+TEST(PipelineShared, StoppingAndFailingOnesLeaveTheOthersAlone) {
+  const auto pipeline = load("sd1");
+  std::vector<Request> requests = requests_alike();
+  const auto alone = pipeline->generate(requests[1]);
+  int told = 0;
+  requests[0].on_progress = [&](const Progress& p) { return p.stage != Progress::Stage::kSample || ++told < 2; };
+  requests[2].on_picture = [](size_t, const Picture&) -> Result<void> { return runtime_error("no place"); };
+  auto together = pipeline->generate_together(requests);
+  ASSERT_FALSE(together[0]);
+  EXPECT_EQ(together[0].error().kind, ErrorKind::kCancelled);
+  EXPECT_EQ(told, 2);
+  ASSERT_TRUE(together[1]);
+  EXPECT_EQ((*together[1])[0].image.pixels, (*alone)[0].image.pixels);
+  ASSERT_FALSE(together[2]);
+  EXPECT_EQ(together[2].error().message, "no place");
+
+  int steps = 0;
+  for (Request& request : requests)
+    request.on_progress = [&](const Progress& p) { return p.stage != Progress::Stage::kSample || ++steps < 0; };
+  for (const auto& result : pipeline->generate_together(requests))
+    EXPECT_EQ(result.error().kind, ErrorKind::kCancelled);
+  EXPECT_EQ(steps, 3);  // one batch of four pictures, of two requests, and one of the third's
+}
+
+TEST(PipelineShared, ProgressCountsARequestsOwnBatches) {
+  const auto pipeline = load("sd1");
+  std::vector<Request> requests = requests_alike();
+  std::vector<std::pair<int, int>> batches(3);
+  std::vector<size_t> latents(3);
+  for (size_t r = 0; r < 3; ++r)
+    requests[r].on_progress = [&, r](const Progress& p) {
+      batches[r] = {p.batch + 1, p.batches};
+      if (p.stage == Progress::Stage::kSample) latents[r] = p.denoised.size() / p.latent.elements();
+      return true;
+    };
+  pipeline->generate_together(requests);
+  EXPECT_EQ(batches, (std::vector<std::pair<int, int>>{{1, 1}, {1, 1}, {1, 1}}));
+  EXPECT_EQ(latents, (std::vector<size_t>{3, 1, 2}));
+}
+
+TEST(BatchKey, DiffersWithWhatCannotBeShared) {
+  const auto pipeline = load("sd1");
+  const auto key = [&](auto change) {
+    Request request;
+    request.size = Size{64, 64};
+    change(request);
+    const auto plan = make_plan(pipeline->model(), request);
+    EXPECT_TRUE(plan) << plan.error().message;
+    return plan ? batch_key(*plan, request) : "";
+  };
+  const std::string plain = key([](Request&) {});
+  EXPECT_EQ(plain, key([](Request& r) { r.seed = 5; }));
+  EXPECT_EQ(plain, key([](Request& r) { r.guidance = 2.0f; }));
+  EXPECT_NE(plain, key([](Request& r) { r.guidance = 1.0f; }));
+  EXPECT_NE(plain, key([](Request& r) { r.size = Size{64, 72}; }));
+  EXPECT_NE(plain, key([](Request& r) { r.steps = 3; }));
+  EXPECT_NE(plain, key([](Request& r) { r.rng = sampling::RngKind::kPhilox; }));
+  EXPECT_NE(plain, key([](Request& r) { r.sampler = sampling::SamplerKind::kEulerAncestral; }));
+  EXPECT_NE(plain, key([](Request& r) { r.schedule = sampling::ScheduleKind::kKarras; }));
+  EXPECT_EQ("", key([](Request& r) { r.init_image = std::make_shared<const Image>(Image(64, 64, 3)); }));
+}
+
 TEST(PipelineBits, ThreadsAndHistoryChangeNothing) {
   Request request;
   request.prompts = {"a red apple", "a much longer prompt, with a house"};

@@ -8,12 +8,19 @@
 
 namespace sfumato {
 
+/// What one picture of a batch is drawn from; the pictures of a batch may belong to several requests.
+struct PictureInputs {
+  const Plan* plan = nullptr;
+  const Request* request = nullptr;
+  const Conditioning* positive = nullptr;
+  const Conditioning* negative = nullptr;  ///< when plan->guided
+};
+
 /// One batch's network. Latents are [B,C,h,w] back to back, in torch's order.
 class GuidedNetwork {
  public:
-  /// `positive` has one entry a picture; `negative` is used when `plan.guided`.
-  GuidedNetwork(const Model& model, Programs& programs, const Plan& plan, const Request& request,
-                const std::vector<const Conditioning*>& positive, const Conditioning& negative);
+  /// One entry a picture; all plans are alike (plan.h: batch_key).
+  GuidedNetwork(const Model& model, Programs& programs, std::vector<PictureInputs> pictures);
 
   /// The network's prediction for `latents` at `timestep`, guidance and its rescale applied.
   Result<void> operator()(std::span<const float> latents, float timestep, std::span<float> out);
@@ -21,10 +28,10 @@ class GuidedNetwork {
  private:
   const Model& model_;
   Programs& programs_;
-  const Plan& plan_;
-  float guidance_rescale_;
-  int batch_;                                                // pictures
-  Tensor sample_, timesteps_, context_, pooled_, time_ids_;  // for batch_ pictures, twice when guided
+  std::vector<PictureInputs> pictures_;
+  LatentSize latent_;
+  bool guided_;
+  Tensor sample_, timesteps_, context_, pooled_, time_ids_;  // a row a picture, two when guided
 };
 
 }  // namespace sfumato

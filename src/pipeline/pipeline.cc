@@ -20,22 +20,39 @@ const Error kInterrupted{ErrorKind::kCancelled, "[pipeline.generate] interrupted
 
 }  // namespace
 
-/// The pictures that go through the networks together.
-struct Pipeline::Batch {
-  int index = 0, count = 1;  ///< which of how many
-  std::vector<uint64_t> seeds;
-  std::vector<const Conditioning*> positive;  ///< one a picture
+/// A request on its way to its pictures.
+struct Pipeline::Task {
+  const Request* request;
+  Plan plan;
+  Result<std::vector<Picture>>* result;  ///< grows; an error when it was stopped or failed
+  const Conditioning* negative = nullptr;
+  std::vector<const Conditioning*> positive = {};  ///< one a picture
+  int first_batch = 0, batches = 1;                ///< of all the batches, those with its pictures
+
+  bool is_over() const { return !*result || (*result)->size() == plan.prompts.size(); }
+  /// Tells the caller where the work stands. False: it is to stop.
+  bool tell(const Progress& progress) {
+    if (!is_over() && request->on_progress && !request->on_progress(progress)) *result = kInterrupted;
+    return !is_over();
+  }
 };
 
-namespace {
+/// Each prompt is encoded once, whoever has it.
+struct Pipeline::Encodings {
+  std::map<std::pair<std::string, int>, Conditioning> prompts;  ///< by text and clip skip
+  std::map<std::optional<std::string>, Conditioning> negatives;
+};
 
-/// Tells the caller where the work stands; an error when the caller says stop.
-Result<void> report(const Request& request, const Progress& progress) {
-  if (request.on_progress && !request.on_progress(progress)) return kInterrupted;
-  return {};
-}
+/// A picture in a batch.
+struct Pipeline::Slot {
+  Task* task;
+  int index;  ///< of the task's pictures
+  int batch;  ///< the one it goes to if no task is stopped
 
-}  // namespace
+  Progress progress(Progress::Stage stage) const {
+    return {.stage = stage, .batch = batch - task->first_batch, .batches = task->batches};
+  }
+};
 
 Result<Model> open_model(const PipelineOptions& options) {
   if (options.synthetic.empty()) return Model::open(options.model);
@@ -54,52 +71,107 @@ Result<void> Pipeline::check(const Request& request) const {
   return {};
 }
 
-Result<std::vector<Picture>> Pipeline::generate(const Request& request) try {
+Result<std::vector<Picture>> Pipeline::generate(const Request& request) {
+  return std::move(generate_together(std::span(&request, 1)).front());
+}
+
+std::vector<Result<std::vector<Picture>>> Pipeline::generate_together(std::span<const Request> requests) {
   warnings_.clear();
-  const Plan plan = TRY(make_plan(model_, request));
-  for (const std::string& note : plan.schedule.notes) warnings_.push_back(note);
-  const int total = static_cast<int>(plan.prompts.size());
-  const int batches = (total + plan.batch_size - 1) / plan.batch_size;
-
-  TRY(report(request, {.stage = Progress::Stage::kText, .batches = batches}));
-  TRY(TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, vae_precision_))->reserve());
-  std::map<std::string, Conditioning> prompts;
-  for (const std::string& prompt : request.prompts)
-    if (!prompts.contains(prompt))
-      prompts.emplace(prompt, TRY(encode_prompt(model_, programs_, prompt, request.clip_skip, warnings_)));
-  Conditioning negative;
-  if (plan.guided) negative = TRY(encode_negative(model_, programs_, request.negative_prompt, warnings_));
-
-  std::vector<Picture> pictures;
-  for (int b = 0; b < batches; ++b) {
-    Batch batch{b, batches, {}, {}};
-    const int first = b * plan.batch_size, last = std::min(total, first + plan.batch_size);
-    for (int i = first; i < last; ++i) {
-      batch.seeds.push_back(uint64_t{request.seed} + static_cast<uint64_t>(i));
-      batch.positive.push_back(&prompts.at(plan.prompts[static_cast<size_t>(i)]));
-    }
-    const std::vector<float> latents = TRY(sample_batch(plan, request, batch, negative));
-    for (int i = first; i < last; ++i) {
-      TRY(report(request, {.stage = Progress::Stage::kDecode, .batch = b, .batches = batches}));
-      const size_t one = plan.latent.elements(), at = static_cast<size_t>(i - first) * one;
-      pictures.push_back(TRY(finish(plan, request, i, std::span(latents).subspan(at, one))));
-      if (request.on_picture) TRY(request.on_picture(static_cast<size_t>(i), pictures.back()));
-    }
+  std::vector<Result<std::vector<Picture>>> results;
+  for (size_t i = 0; i < requests.size(); ++i) results.push_back(std::vector<Picture>());
+  std::vector<Task> tasks;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Result<Plan> plan = make_plan(model_, requests[i]);
+    if (plan)
+      tasks.push_back({&requests[i], std::move(*plan), &results[i]});
+    else
+      results[i] = plan.error();
   }
-  return pictures;
+  if (tasks.empty()) return results;
+  if (const Result<void> drawn = draw(tasks); !drawn)
+    for (Task& task : tasks)
+      if (!task.is_over()) *task.result = drawn.error();
+  return results;
+}
+
+Result<void> Pipeline::draw(std::span<Task> tasks) try {
+  const Plan& plan = tasks.front().plan;
+  for (const std::string& note : plan.schedule.notes) warnings_.push_back(note);
+  std::vector<Slot> slots;
+  for (Task& task : tasks) {
+    const std::string key = batch_key(task.plan, *task.request);
+    CHECK(tasks.size() == 1 || (!key.empty() && key == batch_key(plan, *tasks.front().request)), "requests are alike");
+    task.first_batch = static_cast<int>(slots.size()) / plan.batch_size;
+    for (size_t i = 0; i < task.plan.prompts.size(); ++i)
+      slots.push_back({&task, static_cast<int>(i), static_cast<int>(slots.size()) / plan.batch_size});
+    task.batches = slots.back().batch - task.first_batch + 1;
+    task.tell({.stage = Progress::Stage::kText, .batches = task.batches});
+  }
+  TRY(TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, vae_precision_))->reserve());
+  Encodings encodings;
+  for (Task& task : tasks)
+    if (!task.is_over()) TRY(encode(task, encodings));
+  for (size_t next = 0; next < slots.size();) {
+    std::vector<Slot> batch;
+    for (; next < slots.size() && batch.size() < static_cast<size_t>(plan.batch_size); ++next)
+      if (!slots[next].task->is_over()) batch.push_back(slots[next]);
+    if (!batch.empty()) TRY(draw_batch(batch));
+  }
+  return {};
 } catch (const std::bad_alloc&) {
   return Error{ErrorKind::kOutOfMemory, "[pipeline.generate] out of memory; try a smaller size or batch"};
 }
 
-Result<std::vector<float>> Pipeline::sample_batch(const Plan& plan, const Request& request, const Batch& batch,
-                                                  const Conditioning& negative) {
+Result<void> Pipeline::encode(Task& task, Encodings& encodings) {
+  const Request& request = *task.request;
+  for (const std::string& prompt : task.plan.prompts) {
+    const auto [at, is_new] = encodings.prompts.try_emplace({prompt, request.clip_skip});
+    if (is_new) at->second = TRY(encode_prompt(model_, programs_, prompt, request.clip_skip, warnings_));
+    task.positive.push_back(&at->second);
+  }
+  if (!task.plan.guided) return {};
+  const auto [at, is_new] = encodings.negatives.try_emplace(request.negative_prompt);
+  if (is_new) at->second = TRY(encode_negative(model_, programs_, request.negative_prompt, warnings_));
+  task.negative = &at->second;
+  return {};
+}
+
+Result<void> Pipeline::draw_batch(std::span<const Slot> batch) {
+  const Result<std::vector<float>> latents = sample_batch(batch);
+  if (!latents && latents.error().kind == ErrorKind::kCancelled) return {};
+  if (!latents) return latents.error();
+  const size_t one = batch.front().task->plan.latent.elements();
+  for (size_t i = 0; i < batch.size(); ++i) {
+    Task& task = *batch[i].task;
+    if (!task.tell(batch[i].progress(Progress::Stage::kDecode))) continue;
+    Picture picture = TRY(finish(task, batch[i].index, std::span(*latents).subspan(i * one, one)));
+    std::vector<Picture>& pictures = **task.result;
+    pictures.push_back(std::move(picture));
+    if (!task.request->on_picture) continue;
+    const Result<void> taken = task.request->on_picture(pictures.size() - 1, pictures.back());
+    if (!taken) *task.result = taken.error();
+  }
+  return {};
+}
+
+Result<std::vector<float>> Pipeline::sample_batch(std::span<const Slot> batch) {
+  Task& first = *batch.front().task;
+  const Plan& plan = first.plan;
+  const Request& request = *first.request;
   const size_t one = plan.latent.elements();
-  sampling::BatchNoise noise(request.rng, batch.seeds);
-  std::vector<float> latents(one * batch.seeds.size());
+  std::vector<uint64_t> seeds;
+  std::vector<PictureInputs> inputs;
+  for (const Slot& slot : batch) {
+    const Task& task = *slot.task;
+    seeds.push_back(uint64_t{task.request->seed} + static_cast<uint64_t>(slot.index));
+    inputs.push_back({&task.plan, task.request, task.positive[static_cast<size_t>(slot.index)], task.negative});
+  }
+  sampling::BatchNoise noise(request.rng, seeds);
+  std::vector<float> latents(one * batch.size());
   InitLatents init;
-  if (request.init_image) {
-    TRY(report(request, {.stage = Progress::Stage::kEncode, .batch = batch.index, .batches = batch.count}));
-    init = TRY(encode_init_image(model_, programs_, plan, request, batch.seeds.size(), noise));
+  if (request.init_image) {  // then all pictures are this request's
+    if (!first.tell(batch.front().progress(Progress::Stage::kEncode))) return kInterrupted;
+    init = TRY(encode_init_image(model_, programs_, plan, request, batch.size(), noise));
   }
   noise(latents);
   const std::vector<float> first_noise = init.mask.empty() ? std::vector<float>() : latents;
@@ -108,32 +180,36 @@ Result<std::vector<float>> Pipeline::sample_batch(const Plan& plan, const Reques
   else
     for (float& x : latents) x *= static_cast<float>(plan.schedule.init_noise_sigma);
 
-  GuidedNetwork network(model_, programs_, plan, request, batch.positive, negative);
+  GuidedNetwork network(model_, programs_, std::move(inputs));
   const auto on_step = [&](const sampling::StepEvent& event) {
     if (!init.mask.empty()) keep_unmasked(init, plan, event.level, first_noise, event.latents);
-    return bool(report(request, {.stage = Progress::Stage::kSample,
-                                 .batch = batch.index,
-                                 .batches = batch.count,
-                                 .step = event.step,
-                                 .steps = event.steps,
-                                 .denoised = event.denoised,
-                                 .latent = plan.latent}));
+    bool go_on = false;
+    for (size_t begin = 0, end = 0; begin < batch.size(); begin = end) {  // a task's pictures stand together
+      while (end < batch.size() && batch[end].task == batch[begin].task) ++end;
+      Progress progress = batch[begin].progress(Progress::Stage::kSample);
+      progress.step = event.step;
+      progress.steps = event.steps;
+      progress.denoised = event.denoised.subspan(begin * one, (end - begin) * one);
+      progress.latent = plan.latent;
+      go_on |= batch[begin].task->tell(progress);
+    }
+    return go_on;
   };
-  const Result<void> done = sampling::sample(plan.schedule, std::ref(network), latents, std::ref(noise), on_step);
-  if (!done) return done.error().kind == ErrorKind::kCancelled ? kInterrupted : done.error();
+  TRY(sampling::sample(plan.schedule, std::ref(network), latents, std::ref(noise), on_step));
   return latents;
 }
 
-Result<Picture> Pipeline::finish(const Plan& plan, const Request& request, int index, std::span<const float> latents) {
+Result<Picture> Pipeline::finish(const Task& task, int index, std::span<const float> latents) {
+  const Plan& plan = task.plan;
   Picture picture;
   picture.prompt = plan.prompts[static_cast<size_t>(index)];
-  picture.seed = request.seed + static_cast<uint32_t>(index);
+  picture.seed = task.request->seed + static_cast<uint32_t>(index);
   picture.latents = Tensor::from(Shape{plan.latent.channels, plan.latent.height, plan.latent.width}, latents);
   Tensor scaled(Shape{1, plan.latent.height, plan.latent.width, plan.latent.channels});
   planes_to_pixels(latents, plan.latent, scaled.f32().data());
   for (float& x : scaled.f32()) x /= model_.vae.scaling_factor;
   picture.image = TRY(decode(scaled, plan));
-  picture.parameters = parameters_text(model_.info, plan, request, picture);
+  picture.parameters = parameters_text(model_.info, plan, *task.request, picture);
   return picture;
 }
 

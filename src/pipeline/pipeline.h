@@ -33,6 +33,10 @@ class Pipeline {
   /// same bit for bit whatever the batch.
   Result<std::vector<Picture>> generate(const Request& request);
 
+  /// Several requests at once, their pictures in shared batches; all must have the same batch_key (plan.h), and each
+  /// gets what generate() would give it, bit for bit. One that is stopped or fails does not touch the others.
+  std::vector<Result<std::vector<Picture>>> generate_together(std::span<const Request> requests);
+
   /// Is every value of `request` one that generate() takes? Computes nothing.
   Result<void> check(const Request& request) const;
 
@@ -50,12 +54,17 @@ class Pipeline {
         vae_precision_(precision),
         programs_(model_, *backend_, precision) {}
 
-  struct Batch;
-  /// The final latents of a batch, [C,h,w] back to back.
-  Result<std::vector<float>> sample_batch(const Plan& plan, const Request& request, const Batch& batch,
-                                          const Conditioning& negative);
-  /// Picture `index` of the request from its latents.
-  Result<Picture> finish(const Plan& plan, const Request& request, int index, std::span<const float> latents);
+  struct Task;
+  struct Slot;
+  struct Encodings;
+  /// All pictures of all tasks; an error is one of every task that is not over.
+  Result<void> draw(std::span<Task> tasks);
+  Result<void> encode(Task& task, Encodings& encodings);
+  Result<void> draw_batch(std::span<const Slot> batch);
+  /// The final latents of a batch, [C,h,w] back to back. Cancelled: all its tasks are over.
+  Result<std::vector<float>> sample_batch(std::span<const Slot> batch);
+  /// Picture `index` of the task from its latents.
+  Result<Picture> finish(const Task& task, int index, std::span<const float> latents);
   /// Decodes [1,h,w,C]; at fp32 if the chosen precision gives a NaN or infinity, and says so.
   Result<Image> decode(const Tensor& latent, const Plan& plan);
 

@@ -91,9 +91,16 @@ Result<Plan> make_plan(const Model& model, const Request& request) {
   if (last_seed > UINT32_MAX)
     return usage_error(
         str("[pipeline.seed] expected seeds up to 4294967295, got ", last_seed, " for the last picture; start lower"));
-  const int total = static_cast<int>(plan.prompts.size());
-  plan.batch_size = std::min(request.batch_size > 0 ? request.batch_size : default_batch(plan.latent), total);
+  plan.batch_size = request.batch_size > 0 ? request.batch_size : default_batch(plan.latent);
   return plan;
+}
+
+std::string batch_key(const Plan& plan, const Request& request) {
+  if (request.init_image) return "";
+  return str(plan.size.width, "x", plan.size.height, " ", plan.steps, " ",
+             sampling::sampler_name(plan.schedule.sampler), " ", sampling::schedule_name(plan.schedule_kind), " ",
+             request.prediction ? sampling::prediction_name(*request.prediction) : "", " ",
+             sampling::rng_name(request.rng), plan.guided ? " guided" : "");
 }
 
 }  // namespace sfumato

@@ -16,15 +16,17 @@ struct Plan {
   int steps = 0;
   float guidance = 1;
   bool guided = false;  ///< two network passes a step: guidance > 1
-  sampling::SamplerKind sampler;
   sampling::ScheduleKind schedule_kind;
-  sampling::SchedulerConfig scheduler;
   sampling::Schedule schedule;       ///< whole, or its last part for image to image
   std::vector<std::string> prompts;  ///< one a picture
-  int batch_size = 1;
+  int batch_size = 1;                ///< pictures a pass, at most
 };
 
 /// Errors are usage errors that name the field, the value and what would do.
 Result<Plan> make_plan(const Model& model, const Request& request);
+
+/// Requests with the same key may share batches: they differ in prompts, seeds and guidance only. Empty: this one is
+/// drawn alone, for it starts from a picture.
+std::string batch_key(const Plan& plan, const Request& request);
 
 }  // namespace sfumato
