@@ -32,6 +32,11 @@ Image to_gray(const Image& image) {
   });
 }
 
+Image transparency(const Image& image) {
+  if (image.channels != 4) return to_gray(image);
+  return map_pixels(image, 1, [](const uint8_t* from, uint8_t* to) { *to = static_cast<uint8_t>(255 - from[3]); });
+}
+
 Tensor image_to_tensor(const Image& rgb) {
   Tensor out(Shape{1, rgb.height, rgb.width, 3});
   std::transform(rgb.pixels.begin(), rgb.pixels.end(), out.f32().begin(),

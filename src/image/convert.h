@@ -11,6 +11,9 @@ Image to_rgb(const Image& image);
 /// One channel: (299 R + 587 G + 114 B) / 1000, as PIL's convert("L"); alpha is dropped.
 Image to_gray(const Image& image);
 
+/// A mask as OpenAI's edits mean it: white where the picture is transparent; one without alpha is to_gray() of it.
+Image transparency(const Image& image);
+
 /// RGB -> [1,height,width,3] in -1..1.
 Tensor image_to_tensor(const Image& rgb);
 /// [1,height,width,3] -> RGB: x/2 + 0.5 kept within 0..1, times 255, rounded to even, as diffusers does. A NaN or

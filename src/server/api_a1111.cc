@@ -103,6 +103,11 @@ bool is_theirs(const std::string& field) {
          std::find(std::begin(kOthers), std::end(kOthers), field) != std::end(kOthers);
 }
 
+/// Clients send these without a mask, too.
+bool is_of_masks(const std::string& field) {
+  return field.starts_with("inpaint") || field.starts_with("mask_");
+}
+
 Error expected(const std::string& field, const char* what) {
   return usage_error(str("[server.sdapi] ", field, " expected ", what));
 }
@@ -161,6 +166,7 @@ Result<Asked> read_request(const std::string& text, bool has_pictures) {
   for (const auto& [field, value] : body.items()) {
     if (field == "batch_size" || field == "n_iter" || field == "override_settings" || value.is_null()) continue;
     if (has_pictures && (field == "init_images" || field == "mask")) continue;
+    if (asked.mask.empty() && is_of_masks(field)) continue;
     if (field == "send_images" || field == "save_images" || field.starts_with("do_not_save")) continue;
     const auto* renamed =
         std::find_if(std::begin(kRenamed), std::end(kRenamed), [&](const auto& pair) { return field == pair.first; });

@@ -120,6 +120,7 @@ Json form_value(const std::string& field, std::string_view text) {
 
 Result<ImagesRequest> read_edit(const HttpRequest& http) {
   ImagesRequest request;
+  request.asked.mask_is_alpha = true;
   for (const FormPart& part : TRY(parse_form(http.header("content-type"), http.body))) {
     const std::string_view body = part.body;
     if (part.name == "image" || part.name == "image[]") {
@@ -161,8 +162,13 @@ nlohmann::ordered_json answer(const HttpRequest& http, const Job& job, bool as_u
           {"output_format", job.spec.format}};
 }
 
+Json model_json(const ServedModel& model) {
+  return {{"id", model.name}, {"object", "model"}, {"created", 0}, {"owned_by", "sfumato"}};
+}
+
 HttpResponse failure(const Job& job) {
-  if (job.state == JobState::kCancelled) return error_response(499, "[server.images] cancelled", "", "cancelled");
+  // Also while it is being stopped for a client that is gone.
+  if (job.state != JobState::kFailed) return error_response(499, "[server.images] cancelled", "", "cancelled");
   return refusal(job.error);
 }
 
@@ -242,11 +248,17 @@ void add_openai_routes(Router& router, Service& service) {
   router.add({"GET", "/v1/models",
               [&service](HttpRequest&, ClientWatch&) -> Awaitable<HttpResponse> {
                 Json list = Json::array();
-                for (const ServedModel& model : service.models())
-                  list.push_back({{"id", model.name}, {"object", "model"}, {"created", 0}, {"owned_by", "sfumato"}});
+                for (const ServedModel& model : service.models()) list.push_back(model_json(model));
                 co_return json_response({{"object", "list"}, {"data", list}});
               },
               false, "The models (OpenAI)"});
+  router.add({"GET", "/v1/models/{}",
+              [&service](HttpRequest& http, ClientWatch&) -> Awaitable<HttpResponse> {
+                if (const ServedModel* model = service.find_model(http.parameter))
+                  co_return json_response(model_json(*model));
+                co_return error_response(404, "[server.model] there is no such model", "model", "model_not_found");
+              },
+              false, "One model (OpenAI)"});
 }
 
 }  // namespace sfumato::server

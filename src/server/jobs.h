@@ -25,7 +25,8 @@ struct JobSpec {
   std::string format = "png";  ///< png, jpg or webp
   int quality = 95;
   bool preview = false;
-  std::string init, mask;  ///< encoded pictures; empty: none
+  std::string init, mask;      ///< encoded pictures; empty: none
+  bool mask_is_alpha = false;  ///< the mask is white where the picture is transparent
   int pictures = 1;
   double work = 1;  ///< picture pixels times network passes: what its time is in proportion to
 };

@@ -116,6 +116,7 @@ Result<JobSpec> Service::make_spec(Asked asked) {
   spec.preview = asked.preview;
   spec.init = std::move(asked.init);
   spec.mask = std::move(asked.mask);
+  spec.mask_is_alpha = asked.mask_is_alpha;
   spec.pictures = request.images;
   // The decoder costs about two network passes.
   const int passes = plan.steps * (plan.guided ? 2 : 1) + 2;

@@ -24,6 +24,7 @@ struct Asked {
   std::string model;                                 ///< empty: the first
   nlohmann::json fields = nlohmann::json::object();  ///< of the option list
   std::string init, mask;                            ///< encoded pictures; empty: none
+  bool mask_is_alpha = false;                        ///< where the mask is transparent, the picture is repainted
   std::string format = "png";                        ///< png, jpg or webp
   int quality = 95;
   bool preview = false;

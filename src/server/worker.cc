@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/strings.h"
+#include "image/convert.h"
 #include "image/image_io.h"
 #include "pipeline/options_json.h"
 #include "pipeline/preview.h"
@@ -115,9 +116,10 @@ class Worker {
     if (init_bytes > 0)
       request.init_image = std::make_shared<const Image>(
           TRY(decode_image(bytes_of(std::string_view(frame.blob).substr(0, init_bytes)))));
-    if (mask_bytes > 0)
-      request.mask =
-          std::make_shared<const Image>(TRY(decode_image(bytes_of(std::string_view(frame.blob).substr(init_bytes)))));
+    if (mask_bytes > 0) {
+      Image mask = TRY(decode_image(bytes_of(std::string_view(frame.blob).substr(init_bytes))));
+      request.mask = std::make_shared<const Image>(header.at("mask_is_alpha") ? transparency(mask) : std::move(mask));
+    }
     const bool wants_preview = header.at("preview");
     request.on_progress = [&](const Progress& p) {
       if (is_cancelled(id)) return false;

@@ -205,7 +205,8 @@ void Workers::give(Worker& worker) {
                               {"quality", spec.quality},
                               {"preview", spec.preview},
                               {"init_bytes", spec.init.size()},
-                              {"mask_bytes", spec.mask.size()}},
+                              {"mask_bytes", spec.mask.size()},
+                              {"mask_is_alpha", spec.mask_is_alpha}},
                              spec.init + spec.mask}));
 }
 

@@ -1,0 +1,116 @@
+#include "server/jobs.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+namespace sfumato::server {
+namespace {
+
+JobSpec spec_of(double work = 1) {
+  JobSpec spec;
+  spec.work = work;
+  return spec;
+}
+
+class JobQueueTest : public ::testing::Test {
+ protected:
+  boost::asio::io_context loop_;
+  JobQueue queue_{loop_.get_executor(), {.queued = 3, .kept = 2, .kept_bytes = 1000}};
+};
+
+TEST_F(JobQueueTest, FirstComeFirstServed) {
+  const JobPtr a = queue_.submit(spec_of()), b = queue_.submit(spec_of()), c = queue_.submit(spec_of());
+  EXPECT_TRUE(queue_.is_full());
+  EXPECT_EQ(queue_.position(*a), 0u);
+  EXPECT_EQ(queue_.position(*c), 2u);
+  EXPECT_EQ(queue_.take(), a);
+  EXPECT_EQ(a->state, JobState::kRunning);
+  EXPECT_FALSE(queue_.is_full());
+  EXPECT_EQ(queue_.position(*b), 1u);  // after the one that runs
+  EXPECT_EQ(queue_.take(), b);
+  EXPECT_EQ(queue_.take(), c);
+  EXPECT_EQ(queue_.take(), nullptr);
+  EXPECT_EQ(queue_.find(b->id), b);
+  EXPECT_EQ(queue_.find("x"), nullptr);
+  EXPECT_NE(a->id, b->id);
+}
+
+TEST_F(JobQueueTest, AJobThatWasPutBackIsTheNext) {
+  const JobPtr a = queue_.submit(spec_of()), b = queue_.submit(spec_of());
+  ASSERT_EQ(queue_.take(), a);
+  a->pictures.push_back({"half", 1, "", 8, 8});
+  queue_.put_back(a);
+  EXPECT_EQ(a->state, JobState::kQueued);
+  EXPECT_TRUE(a->pictures.empty());
+  EXPECT_EQ(queue_.take(), a);
+  EXPECT_EQ(a->tries, 2);
+  EXPECT_EQ(queue_.take(), b);
+}
+
+TEST_F(JobQueueTest, ForgetsTheOldestFinished) {
+  std::vector<JobPtr> jobs;
+  for (int i = 0; i < 3; ++i) {
+    jobs.push_back(queue_.submit(spec_of()));
+    queue_.finish(queue_.take(), JobState::kDone);
+  }
+  EXPECT_EQ(queue_.find(jobs[0]->id), nullptr);
+  EXPECT_EQ(queue_.find(jobs[2]->id), jobs[2]);
+  const JobPtr large = queue_.submit(spec_of());
+  queue_.take();
+  large->pictures.push_back({std::string(2000, 'x'), 1, "", 8, 8});
+  queue_.finish(large, JobState::kDone);
+  EXPECT_EQ(queue_.find(jobs[2]->id), nullptr);
+  EXPECT_EQ(queue_.find(large->id), large);  // the newest is kept whatever its size
+}
+
+TEST_F(JobQueueTest, AWaitingJobCanBeCancelledAndAFinishedOneStaysAsItIs) {
+  const JobPtr a = queue_.submit(spec_of()), b = queue_.submit(spec_of());
+  queue_.finish(a, JobState::kCancelled);
+  EXPECT_EQ(queue_.take(), b);
+  queue_.finish(b, JobState::kDone);
+  queue_.finish(b, JobState::kFailed);
+  EXPECT_EQ(b->state, JobState::kDone);
+}
+
+TEST_F(JobQueueTest, EstimatesGrowWithWhatIsBefore) {
+  const JobPtr a = queue_.submit(spec_of(1));
+  EXPECT_LT(queue_.eta(*a), 0);  // nothing was drawn yet
+  queue_.take();
+  a->started -= std::chrono::seconds(2);
+  queue_.finish(a, JobState::kDone);
+  const JobPtr b = queue_.submit(spec_of(2)), c = queue_.submit(spec_of(1));
+  EXPECT_NEAR(queue_.eta(*b), 4, 0.1);
+  EXPECT_NEAR(queue_.eta(*c), 6, 0.1);
+  queue_.take();
+  b->started -= std::chrono::seconds(3);
+  b->step = 3;
+  b->steps = 4;
+  EXPECT_NEAR(queue_.eta(*b), 1, 0.1);
+  EXPECT_NEAR(queue_.eta(*c), 3, 0.1);
+  EXPECT_GE(queue_.retry_after(), 1);
+}
+
+TEST_F(JobQueueTest, EveryoneWhoWaitsIsWoken) {
+  const JobPtr job = queue_.submit(spec_of());
+  int woken = 0;
+  for (int i = 0; i < 3; ++i)
+    boost::asio::co_spawn(
+        loop_,
+        [&]() -> boost::asio::awaitable<void> {
+          while (!job->is_over()) co_await job->changed(std::chrono::hours(1));
+          ++woken;
+        },
+        boost::asio::detached);
+  loop_.poll();
+  EXPECT_EQ(woken, 0);
+  queue_.take();
+  queue_.finish(job, JobState::kDone);
+  loop_.poll();
+  EXPECT_EQ(woken, 3);
+}
+
+}  // namespace
+}  // namespace sfumato::server
