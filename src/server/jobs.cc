@@ -59,23 +59,41 @@ JobPtr JobQueue::find(const std::string& id) const {
   return found == jobs_.end() ? nullptr : found->second;
 }
 
-JobPtr JobQueue::take() {
-  if (waiting_.empty()) return nullptr;
-  JobPtr job = waiting_.front();
-  waiting_.pop_front();
-  running_.push_back(job);
-  job->state = JobState::kRunning;
-  job->started = Clock::now();
-  ++job->tries;
-  job->notify();
-  for (const JobPtr& other : waiting_) other->notify();  // each is one place further
-  return job;
+std::vector<JobPtr> JobQueue::take() {
+  std::vector<JobPtr> taken;
+  int pictures = 0;
+  double work = 0;
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    const JobPtr job = *at;
+    const JobSpec& spec = job->spec;
+    const bool fits = taken.empty() || (!spec.batch_key.empty() && spec.batch_key == taken[0]->spec.batch_key &&
+                                        spec.model == taken[0]->spec.model && job->tries == 0 && taken[0]->tries == 0 &&
+                                        pictures + spec.pictures <= spec.batch_size);
+    if (!fits) {
+      ++at;
+      continue;
+    }
+    at = waiting_.erase(at);
+    taken.push_back(job);
+    pictures += spec.pictures;
+    work += spec.work;
+  }
+  for (const JobPtr& job : taken) {
+    running_.push_back(job);
+    job->state = JobState::kRunning;
+    job->started = Clock::now();
+    job->batch_work = work;
+    ++job->tries;
+    job->notify();
+  }
+  for (const JobPtr& other : waiting_) other->notify();  // each is further on
+  return taken;
 }
 
 void JobQueue::put_back(const JobPtr& job) {
   std::erase(running_, job);
   job->state = JobState::kQueued;
-  job->step = 0;
+  job->step = job->steps = 0;
   job->pictures.clear();
   waiting_.push_front(job);
   job->notify();
@@ -90,7 +108,7 @@ void JobQueue::finish(const JobPtr& job, JobState state) {
   job->preview.clear();
   if (state == JobState::kDone) {
     constexpr double kWeight = 0.3;  // of the newest
-    const double latest = job->seconds() / job->spec.work;
+    const double latest = job->seconds() / job->batch_work;
     seconds_per_work_ = seconds_per_work_ < 0 ? latest : (1 - kWeight) * seconds_per_work_ + kWeight * latest;
   }
   if (on_finish) on_finish(*job);
@@ -116,7 +134,8 @@ size_t JobQueue::position(const Job& job) const {
 
 double JobQueue::remaining(const Job& job) const {
   if (job.state == JobState::kRunning && job.step > 0) return job.seconds() / job.step * (job.steps - job.step);
-  return seconds_per_work_ < 0 ? -1 : std::max(0.0, seconds_per_work_ * job.spec.work - job.seconds());
+  const double work = job.state == JobState::kRunning ? job.batch_work : job.spec.work;
+  return seconds_per_work_ < 0 ? -1 : std::max(0.0, seconds_per_work_ * work - job.seconds());
 }
 
 double JobQueue::eta(const Job& job) const {

@@ -28,7 +28,9 @@ struct JobSpec {
   std::string init, mask;      ///< encoded pictures; empty: none
   bool mask_is_alpha = false;  ///< the mask is white where the picture is transparent
   int pictures = 1;
-  double work = 1;  ///< picture pixels times network passes: what its time is in proportion to
+  std::string batch_key;  ///< jobs with the same one, not empty, may be drawn together (pipeline/plan.h)
+  int batch_size = 1;     ///< so many pictures at most
+  double work = 1;        ///< picture pixels times network passes: what its time is in proportion to
 };
 
 enum class JobState { kQueued, kRunning, kDone, kFailed, kCancelled };
@@ -52,8 +54,10 @@ struct Job {
   std::string preview;  ///< the newest, a JPEG
   std::vector<JobPicture> pictures;
   std::vector<std::string> warnings;
-  Error error;    ///< when failed
-  int tries = 0;  ///< by how many workers
+  Error error;              ///< when failed
+  int tries = 0;            ///< by how many workers
+  bool is_to_stop = false;  ///< its worker was told
+  double batch_work = 1;    ///< of all that it is drawn together with
   Clock::time_point submitted = Clock::now(), started = {}, finished = {};
 
   bool is_over() const { return state != JobState::kQueued && state != JobState::kRunning; }
@@ -84,8 +88,9 @@ class JobQueue {
   JobPtr submit(JobSpec spec);
   /// Null: no such job, or forgotten.
   JobPtr find(const std::string& id) const;
-  /// The next to draw becomes running. Null: none waits.
-  JobPtr take();
+  /// The next to draw, and those behind it that share its batch, become running. Empty: none waits. What a worker
+  /// lost before is drawn alone.
+  std::vector<JobPtr> take();
   /// A running job that its worker lost: it is the next again.
   void put_back(const JobPtr& job);
   void finish(const JobPtr& job, JobState state);

@@ -15,6 +15,10 @@ JobSpec spec_of(double work = 1) {
   return spec;
 }
 
+std::vector<JobPtr> just(const JobPtr& job) {
+  return {job};
+}
+
 class JobQueueTest : public ::testing::Test {
  protected:
   boost::asio::io_context loop_;
@@ -26,13 +30,13 @@ TEST_F(JobQueueTest, FirstComeFirstServed) {
   EXPECT_TRUE(queue_.is_full());
   EXPECT_EQ(queue_.position(*a), 0u);
   EXPECT_EQ(queue_.position(*c), 2u);
-  EXPECT_EQ(queue_.take(), a);
+  EXPECT_EQ(queue_.take(), just(a));
   EXPECT_EQ(a->state, JobState::kRunning);
   EXPECT_FALSE(queue_.is_full());
   EXPECT_EQ(queue_.position(*b), 1u);  // after the one that runs
-  EXPECT_EQ(queue_.take(), b);
-  EXPECT_EQ(queue_.take(), c);
-  EXPECT_EQ(queue_.take(), nullptr);
+  EXPECT_EQ(queue_.take(), just(b));
+  EXPECT_EQ(queue_.take(), just(c));
+  EXPECT_TRUE(queue_.take().empty());
   EXPECT_EQ(queue_.find(b->id), b);
   EXPECT_EQ(queue_.find("x"), nullptr);
   EXPECT_NE(a->id, b->id);
@@ -40,21 +44,41 @@ TEST_F(JobQueueTest, FirstComeFirstServed) {
 
 TEST_F(JobQueueTest, AJobThatWasPutBackIsTheNext) {
   const JobPtr a = queue_.submit(spec_of()), b = queue_.submit(spec_of());
-  ASSERT_EQ(queue_.take(), a);
+  ASSERT_EQ(queue_.take(), just(a));
   a->pictures.push_back({"half", 1, "", 8, 8});
   queue_.put_back(a);
   EXPECT_EQ(a->state, JobState::kQueued);
   EXPECT_TRUE(a->pictures.empty());
-  EXPECT_EQ(queue_.take(), a);
+  EXPECT_EQ(queue_.take(), just(a));
   EXPECT_EQ(a->tries, 2);
-  EXPECT_EQ(queue_.take(), b);
+  EXPECT_EQ(queue_.take(), just(b));
+}
+
+TEST_F(JobQueueTest, JobsOfOneKeyAreTakenTogether) {
+  const auto submit = [&](const char* key, int pictures, const char* model = "m") {
+    JobSpec spec = spec_of(2);
+    spec.batch_key = key;
+    spec.batch_size = 4;
+    spec.pictures = pictures;
+    spec.model = model;
+    return queue_.submit(spec);
+  };
+  const JobPtr a = submit("x", 1), b = submit("y", 1), c = submit("x", 2), d = submit("x", 2), e = submit("x", 1),
+               f = submit("x", 1, "other"), g = submit("", 1), h = submit("", 1);
+  EXPECT_EQ(queue_.take(), (std::vector<JobPtr>{a, c, e}));  // d does not fit in
+  EXPECT_EQ(a->batch_work, 6);
+  EXPECT_EQ(queue_.running().size(), 3u);
+  queue_.put_back(e);
+  queue_.put_back(c);
+  queue_.put_back(a);
+  for (const JobPtr& job : {a, c, e, b, d, f, g, h}) EXPECT_EQ(queue_.take(), just(job));  // the lost ones alone
 }
 
 TEST_F(JobQueueTest, ForgetsTheOldestFinished) {
   std::vector<JobPtr> jobs;
   for (int i = 0; i < 3; ++i) {
     jobs.push_back(queue_.submit(spec_of()));
-    queue_.finish(queue_.take(), JobState::kDone);
+    queue_.finish(queue_.take().at(0), JobState::kDone);
   }
   EXPECT_EQ(queue_.find(jobs[0]->id), nullptr);
   EXPECT_EQ(queue_.find(jobs[2]->id), jobs[2]);
@@ -69,7 +93,7 @@ TEST_F(JobQueueTest, ForgetsTheOldestFinished) {
 TEST_F(JobQueueTest, AWaitingJobCanBeCancelledAndAFinishedOneStaysAsItIs) {
   const JobPtr a = queue_.submit(spec_of()), b = queue_.submit(spec_of());
   queue_.finish(a, JobState::kCancelled);
-  EXPECT_EQ(queue_.take(), b);
+  EXPECT_EQ(queue_.take(), just(b));
   queue_.finish(b, JobState::kDone);
   queue_.finish(b, JobState::kFailed);
   EXPECT_EQ(b->state, JobState::kDone);

@@ -118,6 +118,8 @@ Result<JobSpec> Service::make_spec(Asked asked) {
   spec.mask = std::move(asked.mask);
   spec.mask_is_alpha = asked.mask_is_alpha;
   spec.pictures = request.images;
+  spec.batch_key = batch_key(plan, request);
+  spec.batch_size = plan.batch_size;
   // The decoder costs about two network passes.
   const int passes = plan.steps * (plan.guided ? 2 : 1) + 2;
   spec.work = static_cast<double>(request.images) * passes * plan.size.width * plan.size.height;

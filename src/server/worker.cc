@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/strings.h"
@@ -56,7 +57,7 @@ class Worker {
     for (Frame frame; read_frame(fd_, frame);) {
       const std::lock_guard lock(mutex_);
       if (frame.header.at("type") == "cancel")
-        cancelled_ = frame.header.at("id");
+        cancelled_.insert(frame.header.at("id").get<std::string>());
       else
         waiting_.push_back(std::move(frame));
       arrived_.notify_one();
@@ -74,7 +75,7 @@ class Worker {
 
   bool is_cancelled(const std::string& id) {
     const std::lock_guard lock(mutex_);
-    return cancelled_ == id;
+    return cancelled_.contains(id);
   }
 
   /// One model is in memory at a time.
@@ -94,34 +95,55 @@ class Worker {
   }
 
   void draw(const Frame& frame) {
-    const std::string id = frame.header.at("id");
     const Clock::time_point begin = Clock::now();
-    Result<void> done = generate(frame, id);
-    if (!done)
-      return send("failed",
-                  {{"id", id}, {"kind", static_cast<int>(done.error().kind)}, {"message", done.error().message}});
-    send("done", {{"id", id},
-                  {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()},
-                  {"warnings", pipeline_->warnings()}});
+    const Result<void> loaded = load(frame.header.at("model"));
+    std::vector<std::string> ids;
+    std::vector<Request> requests;
+    std::string_view pictures = frame.blob;
+    for (const Json& job : frame.header.at("jobs")) {
+      Result<Request> request = loaded ? read_job(job, pictures) : loaded.error();
+      if (!request) {
+        fail(job.at("id"), request.error());
+        continue;
+      }
+      ids.push_back(job.at("id"));
+      requests.push_back(*std::move(request));
+    }
+    const auto results = loaded ? pipeline_->generate_together(requests) : std::vector<Result<std::vector<Picture>>>();
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!results[i])
+        fail(ids[i], results[i].error());
+      else
+        send("done", {{"id", ids[i]},
+                      {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()},
+                      {"warnings", pipeline_->warnings()}});
+    }
   }
 
-  Result<void> generate(const Frame& frame, const std::string& id) {
-    const Json& header = frame.header;
-    TRY(load(header.at("model")));
+  void fail(const std::string& id, const Error& error) {
+    send("failed", {{"id", id}, {"kind", static_cast<int>(error.kind)}, {"message", error.message}});
+  }
+
+  /// `pictures` moves on behind the job's.
+  Result<Request> read_job(const Json& job, std::string_view& pictures) {
+    const auto take = [&](const char* size) {
+      const std::string_view bytes = pictures.substr(0, job.at(size).get<size_t>());
+      pictures.remove_prefix(bytes.size());
+      return bytes;
+    };
+    const std::string_view init = take("init_bytes"), mask = take("mask_bytes");
     RunOptions run;
     run.request.prompts.clear();
-    TRY(set_options(run, header.at("fields")));
-    Request& request = run.request;
-    const size_t init_bytes = header.at("init_bytes"), mask_bytes = header.at("mask_bytes");
-    if (init_bytes > 0)
-      request.init_image = std::make_shared<const Image>(
-          TRY(decode_image(bytes_of(std::string_view(frame.blob).substr(0, init_bytes)))));
-    if (mask_bytes > 0) {
-      Image mask = TRY(decode_image(bytes_of(std::string_view(frame.blob).substr(init_bytes))));
-      request.mask = std::make_shared<const Image>(header.at("mask_is_alpha") ? transparency(mask) : std::move(mask));
+    TRY(set_options(run, job.at("fields")));
+    Request request = std::move(run.request);
+    if (!init.empty()) request.init_image = std::make_shared<const Image>(TRY(decode_image(bytes_of(init))));
+    if (!mask.empty()) {
+      Image picture = TRY(decode_image(bytes_of(mask)));
+      request.mask =
+          std::make_shared<const Image>(job.at("mask_is_alpha") ? transparency(picture) : std::move(picture));
     }
-    const bool wants_preview = header.at("preview");
-    request.on_progress = [&](const Progress& p) {
+    const std::string id = job.at("id");
+    request.on_progress = [this, id, wants_preview = job.at("preview").get<bool>()](const Progress& p) {
       if (is_cancelled(id)) return false;
       send("progress",
            {{"id", id},
@@ -131,8 +153,9 @@ class Worker {
            wants_preview && !p.denoised.empty() ? preview(p) : std::string());
       return true;
     };
-    const ImageFormat format = TRY(format_of(str("x.", header.at("format").get<std::string>())));
-    request.on_picture = [&](size_t index, const Picture& picture) -> Result<void> {
+    const ImageFormat format = TRY(format_of(str("x.", job.at("format").get<std::string>())));
+    request.on_picture = [this, id, format, quality = job.at("quality").get<int>()](
+                             size_t index, const Picture& picture) -> Result<void> {
       send("picture",
            {{"id", id},
             {"index", index},
@@ -140,11 +163,10 @@ class Worker {
             {"parameters", picture.parameters},
             {"width", picture.image.width},
             {"height", picture.image.height}},
-           TRY(encode_image(picture.image, format, picture.parameters, header.at("quality"))));
+           TRY(encode_image(picture.image, format, picture.parameters, quality)));
       return {};
     };
-    TRY(pipeline_->generate(request));
-    return {};
+    return request;
   }
 
   /// The first picture of the batch, small.
@@ -165,7 +187,7 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Frame> waiting_;
-  std::string cancelled_;
+  std::set<std::string> cancelled_;  // ids that nobody knows any more stay: a few bytes each, and rare
 };
 
 }  // namespace

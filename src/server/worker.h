@@ -6,8 +6,9 @@ namespace sfumato::server {
 ///
 /// To the worker:
 ///     setup     {models: {name: path}, preload: name, threads, precision}      first, once
-///     generate  {id, model, fields, format, quality, preview, init_bytes, mask_bytes, mask_is_alpha} + init image and
-///     mask, encoded cancel    {id}
+///     generate  {model, jobs: [{id, fields, format, quality, preview, init_bytes, mask_bytes, mask_is_alpha}]}
+///               + their init images and masks, encoded; several jobs have one batch_key
+///     cancel    {id}
 /// From it:
 ///     ready     {}                                                            the preloaded model is there
 ///     broken    {message, kind}                                               it is not, and never will be

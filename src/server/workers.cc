@@ -55,7 +55,7 @@ struct Workers::Worker {
   size_t index = 0;
   pid_t pid = -1;
   bool ready = false;
-  JobPtr job;
+  std::vector<JobPtr> jobs;  ///< that it draws now, together
   std::optional<asio::local::stream_protocol::socket> socket;
   std::deque<std::string> outbox;
   bool writing = false;
@@ -87,12 +87,15 @@ bool Workers::is_ready() const {
 
 size_t Workers::busy() const {
   return static_cast<size_t>(
-      std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return bool(w->job); }));
+      std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return !w->jobs.empty(); }));
 }
 
 void Workers::cancel(const JobPtr& job) {
-  for (const auto& worker : workers_)
-    if (worker->job == job) return post(*worker, encode_frame({{{"type", "cancel"}, {"id", job->id}}}));
+  for (const auto& worker : workers_) {
+    if (std::find(worker->jobs.begin(), worker->jobs.end(), job) == worker->jobs.end()) continue;
+    job->is_to_stop = true;
+    return post(*worker, encode_frame({{{"type", "cancel"}, {"id", job->id}}}));
+  }
   queue_.finish(job, JobState::kCancelled);
 }
 
@@ -163,8 +166,10 @@ void Workers::handle(Worker& worker, const Json& header, std::string blob) {
     log_("worker ready", {{"worker", worker.index}});
     return give(worker);
   }
-  const JobPtr job = worker.job;
-  if (!job || header.at("id") != job->id) return;
+  const auto found = std::find_if(worker.jobs.begin(), worker.jobs.end(),
+                                  [&](const JobPtr& job) { return job->id == header.at("id"); });
+  if (found == worker.jobs.end()) return;
+  const JobPtr job = *found;
   if (type == "progress") {
     job->stage = header.at("stage");
     if (const int steps = header.at("steps"); steps > 0) {  // while sampling
@@ -179,7 +184,7 @@ void Workers::handle(Worker& worker, const Json& header, std::string blob) {
         {std::move(blob), header.at("seed"), header.at("parameters"), header.at("width"), header.at("height")});
     return job->notify();
   }
-  worker.job = nullptr;
+  worker.jobs.erase(found);
   if (type == "done") {
     job->warnings = header.at("warnings").get<std::vector<std::string>>();
     queue_.finish(job, JobState::kDone);
@@ -192,22 +197,26 @@ void Workers::handle(Worker& worker, const Json& header, std::string blob) {
 }
 
 void Workers::give(Worker& worker) {
-  if (!worker.ready || worker.job) return;
-  worker.job = queue_.take();
-  if (!worker.job) return;
-  const JobSpec& spec = worker.job->spec;
-  log_("job started", {{"job", worker.job->id}, {"worker", worker.index}});
-  post(worker, encode_frame({{{"type", "generate"},
-                              {"id", worker.job->id},
-                              {"model", spec.model},
-                              {"fields", spec.fields},
-                              {"format", spec.format},
-                              {"quality", spec.quality},
-                              {"preview", spec.preview},
-                              {"init_bytes", spec.init.size()},
-                              {"mask_bytes", spec.mask.size()},
-                              {"mask_is_alpha", spec.mask_is_alpha}},
-                             spec.init + spec.mask}));
+  if (!worker.ready || !worker.jobs.empty()) return;
+  worker.jobs = queue_.take();
+  if (worker.jobs.empty()) return;
+  Json jobs = Json::array();
+  std::string pictures;
+  for (const JobPtr& job : worker.jobs) {
+    const JobSpec& spec = job->spec;
+    log_("job started", {{"job", job->id}, {"worker", worker.index}});
+    jobs.push_back({{"id", job->id},
+                    {"fields", spec.fields},
+                    {"format", spec.format},
+                    {"quality", spec.quality},
+                    {"preview", spec.preview},
+                    {"init_bytes", spec.init.size()},
+                    {"mask_bytes", spec.mask.size()},
+                    {"mask_is_alpha", spec.mask_is_alpha}});
+    pictures += spec.init + spec.mask;
+  }
+  const std::string& model = worker.jobs[0]->spec.model;
+  post(worker, encode_frame({{{"type", "generate"}, {"model", model}, {"jobs", jobs}}, std::move(pictures)}));
 }
 
 void Workers::post(Worker& worker, std::string bytes) {
@@ -238,15 +247,22 @@ void Workers::lost(Worker& worker) {
   worker.ready = false;
   worker.outbox.clear();
   worker.socket.reset();
-  const JobPtr job = std::exchange(worker.job, nullptr);
-  if (!job) return;
-  if (job->tries < kMostTries) {
-    queue_.put_back(job);
-    return wake();
+  const std::vector<JobPtr> jobs = std::exchange(worker.jobs, {});
+  for (auto at = jobs.rbegin(); at != jobs.rend(); ++at) {  // so that the first is the first again
+    const JobPtr& job = *at;
+    if (job->is_to_stop) {
+      queue_.finish(job, JobState::kCancelled);
+      continue;
+    }
+    if (job->tries < kMostTries) {
+      queue_.put_back(job);
+      continue;
+    }
+    job->error = {ErrorKind::kRuntime, str("[server.worker] the process that drew this picture died ", job->tries,
+                                           " times; is there enough memory for this size?")};
+    queue_.finish(job, JobState::kFailed);
   }
-  job->error = {ErrorKind::kRuntime, str("[server.worker] the process that drew this picture died ", job->tries,
-                                         " times; is there enough memory for this size?")};
-  queue_.finish(job, JobState::kFailed);
+  wake();
 }
 
 }  // namespace sfumato::server
