@@ -158,6 +158,7 @@ class HttpServer::Session final : public ClientWatch, public EventStream {
         unknown.id = random_id();
         server_.log_(unknown, *answer, 0);
         co_await write(unknown, *answer, false, 11);
+        co_await read_away();
       }
       co_return false;
     }
@@ -170,6 +171,19 @@ class HttpServer::Session final : public ClientWatch, public EventStream {
     server_.log_(request, response, std::chrono::duration<double>(Clock::now() - begin).count());
     if (response.events) co_return co_await write_events(request, response);
     co_return co_await write(request, response, keep && !server_.draining_, version);
+  }
+
+  /// Closing with unread bytes would reset the connection, and a client that still sends would miss the answer. What
+  /// it sends is read for a moment, and forgotten.
+  Awaitable<void> read_away() {
+    constexpr std::chrono::seconds kLimit{2};
+    constexpr size_t kBytes = 64 << 10;
+    error_code failed;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, failed);
+    stream_.expires_after(kLimit);
+    failed = {};
+    for (std::string sink(kBytes, '\0'); !failed;)
+      co_await stream_.async_read_some(asio::buffer(sink), asio::redirect_error(asio::use_awaitable, failed));
   }
 
   template <class Message>

@@ -47,6 +47,12 @@ boost::asio::awaitable<void> Job::changed(Clock::duration limit) {
   co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
 }
 
+bool JobQueue::is_full() const {
+  size_t bytes = 0;
+  for (const JobPtr& job : waiting_) bytes += bytes_of(*job);
+  return waiting_.size() >= limits_.queued || bytes >= limits_.queued_bytes;
+}
+
 JobPtr JobQueue::submit(JobSpec spec) {
   auto job = std::make_shared<Job>(executor_, limits_.id_prefix + random_id(), std::move(spec));
   jobs_[job->id] = job;

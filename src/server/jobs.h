@@ -76,6 +76,7 @@ using JobPtr = std::shared_ptr<Job>;
 struct QueueLimits {
   std::string id_prefix = {};             ///< of every job's id
   size_t queued = 64;                     ///< jobs that wait
+  size_t queued_bytes = size_t{1} << 30;  ///< and the pictures they came with
   size_t kept = 256;                      ///< finished jobs that can still be asked for
   size_t kept_bytes = size_t{512} << 20;  ///< and their pictures in all
 };
@@ -84,7 +85,8 @@ class JobQueue {
  public:
   JobQueue(boost::asio::any_io_executor executor, QueueLimits limits) : executor_(executor), limits_(limits) {}
 
-  bool is_full() const { return waiting_.size() >= limits_.queued; }
+  /// No place for another job, or its pictures.
+  bool is_full() const;
   JobPtr submit(JobSpec spec);
   /// Null: no such job, or forgotten.
   JobPtr find(const std::string& id) const;

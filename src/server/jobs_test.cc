@@ -22,7 +22,7 @@ std::vector<JobPtr> just(const JobPtr& job) {
 class JobQueueTest : public ::testing::Test {
  protected:
   boost::asio::io_context loop_;
-  JobQueue queue_{loop_.get_executor(), {.queued = 3, .kept = 2, .kept_bytes = 1000}};
+  JobQueue queue_{loop_.get_executor(), {.queued = 3, .queued_bytes = 500, .kept = 2, .kept_bytes = 1000}};
 };
 
 TEST_F(JobQueueTest, FirstComeFirstServed) {
@@ -40,6 +40,17 @@ TEST_F(JobQueueTest, FirstComeFirstServed) {
   EXPECT_EQ(queue_.find(b->id), b);
   EXPECT_EQ(queue_.find("x"), nullptr);
   EXPECT_NE(a->id, b->id);
+}
+
+TEST_F(JobQueueTest, IsFullOfPictures) {
+  JobSpec spec = spec_of();
+  spec.init = std::string(300, 'x');
+  queue_.submit(spec);
+  EXPECT_FALSE(queue_.is_full());
+  queue_.submit(spec);
+  EXPECT_TRUE(queue_.is_full());
+  queue_.take();
+  EXPECT_FALSE(queue_.is_full());
 }
 
 TEST_F(JobQueueTest, AJobThatWasPutBackIsTheNext) {
