@@ -140,7 +140,7 @@ Answer ask(int port, const std::string& method, const std::string& path, const s
   return connection.receive();
 }
 
-Answer ask(int port, const std::string& path, const nlohmann::json& body) {
+Answer post(int port, const std::string& path, const nlohmann::json& body) {
   return ask(port, "POST", path, body.dump(), {"Content-Type: application/json"});
 }
 

@@ -53,6 +53,6 @@ std::string http_text(const std::string& method, const std::string& path, const 
 /// One request on a connection of its own.
 Answer ask(int port, const std::string& method, const std::string& path, const std::string& body = "",
            const Headers& headers = {});
-Answer ask(int port, const std::string& path, const nlohmann::json& body);
+Answer post(int port, const std::string& path, const nlohmann::json& body);
 
 }  // namespace sfumato

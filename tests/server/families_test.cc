@@ -39,9 +39,9 @@ class ServeFamilies : public ServeTest {
   Answer generate(const Json& more) const {
     Json body = {{"prompt", "a red apple"}, {"size", "64x64"}, {"steps", 3}, {"seed", 7}};
     body.update(more);
-    return ask(port_, "/v1/images/generations", body);
+    return post(port_, "/v1/images/generations", body);
   }
-  Answer txt2img(const Json& more) const { return ask(port_, "/sdapi/v1/txt2img", job(more)); }
+  Answer txt2img(const Json& more) const { return post(port_, "/sdapi/v1/txt2img", job(more)); }
 };
 
 TEST_F(ServeFamilies, OpenAiGenerates) {
@@ -144,7 +144,7 @@ TEST_F(ServeFamilies, A1111Draws) {
   EXPECT_THAT(info["infotexts"][1].get<std::string>(), HasSubstr("Seed: 8"));
   EXPECT_EQ(bytes_of_base64(body["images"][1]), alone({"-s", "8", "-n", "blue", "--sampler", "Euler a"}));
 
-  const Json read = ask(port_, "/sdapi/v1/png-info", {{"image", body["images"][0]}}).json();
+  const Json read = post(port_, "/sdapi/v1/png-info", {{"image", body["images"][0]}}).json();
   EXPECT_EQ(read["info"], info["infotexts"][0]);
   EXPECT_EQ(read["parameters"]["Negative prompt"], "blue");
 }
@@ -153,15 +153,15 @@ TEST_F(ServeFamilies, A1111DrawsFromAPicture) {
   const std::string picture = server::to_base64(plain(3, {200, 30, 30}, {30, 200, 30}));
   Json body = job({{"init_images", {"data:image/png;base64," + picture}}, {"denoising_strength", 0.7}});
   body.update(Json({{"resize_mode", 0}, {"mask_blur", 4}, {"inpainting_fill", 0}, {"inpaint_full_res", true}}));
-  EXPECT_EQ(ask(port_, "/sdapi/v1/img2img", body).status, 200);  // without a mask its settings mean nothing
+  EXPECT_EQ(post(port_, "/sdapi/v1/img2img", body).status, 200);  // without a mask its settings mean nothing
   body["mask"] = server::to_base64(plain(1, {255}, {0}));
-  const Answer refused = ask(port_, "/sdapi/v1/img2img", body);
+  const Answer refused = post(port_, "/sdapi/v1/img2img", body);
   EXPECT_EQ(refused.status, 422);
   EXPECT_EQ(refused.json()["error"]["param"], "inpaint_full_res");
   body["inpaint_full_res"] = false;
-  EXPECT_EQ(ask(port_, "/sdapi/v1/img2img", body).status, 200);
+  EXPECT_EQ(post(port_, "/sdapi/v1/img2img", body).status, 200);
   body["init_images"] = Json::array();
-  EXPECT_EQ(ask(port_, "/sdapi/v1/img2img", body).status, 400);
+  EXPECT_EQ(post(port_, "/sdapi/v1/img2img", body).status, 400);
 }
 
 TEST_F(ServeFamilies, A1111ProgressAndInterrupt) {
@@ -186,11 +186,11 @@ TEST_F(ServeFamilies, A1111Lists) {
 TEST_F(ServeFamilies, EveryFieldIsHonouredOrNamed) {  // cases I3, I17
   for (const char* path : {"/api/jobs", "/v1/images/generations", "/sdapi/v1/txt2img"}) {
     Json body = {{"prompt", "x"}, {"promt", "y"}};
-    const Answer unknown = ask(port_, path, body);
+    const Answer unknown = post(port_, path, body);
     EXPECT_EQ(unknown.status, 400) << path;
     EXPECT_THAT(unknown.error(), HasSubstr("promt"));
     for (const Json& steps : {Json(0), Json(-1), Json("many"), Json(1.5), Json(1e12), Json::array()}) {
-      const Answer wrong = ask(port_, path, Json({{"prompt", "x"}, {"steps", steps}}));
+      const Answer wrong = post(port_, path, Json({{"prompt", "x"}, {"steps", steps}}));
       EXPECT_EQ(wrong.status, 400) << path << " " << steps << wrong.body;
       EXPECT_EQ(wrong.json()["error"]["param"], "steps") << path << " " << steps;
     }
@@ -206,7 +206,7 @@ TEST_F(ServeFamilies, SizesAreRefusedBeforeAnyWork) {  // case I11
   for (const char* path : {"/api/jobs", "/sdapi/v1/txt2img"})
     for (const char* side : {"width", "height"})
       for (const Json& value : {Json(0), Json(-8), Json(64.5), Json("64"), Json(int64_t{1'000'000'000'000}), Json(65)})
-        EXPECT_EQ(ask(port_, path, job({{side, value}})).status, 400) << path << " " << side << " " << value;
+        EXPECT_EQ(post(port_, path, job({{side, value}})).status, 400) << path << " " << side << " " << value;
   for (const char* size : {"0x64", "64", "64x", "x", "-64x64", "65x64", "1e3x64", "99999999999x64", ""})
     EXPECT_EQ(generate({{"size", size}}).status, 400) << size;
   EXPECT_EQ(generate({{"size", "4096x4096"}}).status, 422);
@@ -236,11 +236,11 @@ TEST_F(ServeFamilies, PicturesAreMeasuredBeforeTheyAreDecoded) {  // case I13
   for (const char* field : {"init_image", "mask"}) {
     Json body = job({{"init_image", small}});
     body[field] = server::to_base64(huge);
-    const Answer answer = ask(port_, "/api/jobs", body);
+    const Answer answer = post(port_, "/api/jobs", body);
     EXPECT_EQ(answer.status, 400) << answer.body;
   }
   for (const char* text : {"%%%", "data:image/png;base64", "http://127.0.0.1:1/x.png", "file:///etc/passwd", "AAAA"})
-    EXPECT_EQ(ask(port_, "/api/jobs", job({{"init_image", text}})).status, 400) << text;
+    EXPECT_EQ(post(port_, "/api/jobs", job({{"init_image", text}})).status, 400) << text;
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_F(ServeHttp, AsksForAKey) {
   EXPECT_EQ(status("/v1/models", {"Authorization: Bearer first-key-012345678"}), 401);
   EXPECT_EQ(status("/v1/models", {"Authorization: Bearer second-key-0123456789"}), 200);
   EXPECT_EQ(status("/sdapi/v1/options", {"Authorization: Basic bWU6Zmlyc3Qta2V5LTAxMjM0NTY3ODk="}), 200);
-  EXPECT_EQ(ask(port_, "/api/jobs", job()).status, 401);
+  EXPECT_EQ(post(port_, "/api/jobs", job()).status, 401);
   EXPECT_EQ(status("/health/ready", {}), 200);
   EXPECT_EQ(status("/", {}), 200);
 }
@@ -71,9 +71,9 @@ TEST_F(ServeHttp, Limits) {
                std::string(12000, ' ') + "\r\n0\r\n\r\n");
   EXPECT_EQ(chunked.receive().status, 413);
   EXPECT_EQ(ask(port_, "GET", "/", "", {"X: " + std::string(100'000, 'x')}).status, 431);
-  EXPECT_EQ(ask(port_, "/api/jobs", job({{"steps", 1001}})).status, 400);
-  EXPECT_EQ(ask(port_, "/api/jobs", job({{"batch_count", 11}})).status, 422);
-  EXPECT_EQ(ask(port_, "/api/jobs", job({{"width", 4096}, {"height", 4096}})).status, 422);
+  EXPECT_EQ(post(port_, "/api/jobs", job({{"steps", 1001}})).status, 400);
+  EXPECT_EQ(post(port_, "/api/jobs", job({{"batch_count", 11}})).status, 422);
+  EXPECT_EQ(post(port_, "/api/jobs", job({{"width", 4096}, {"height", 4096}})).status, 422);
 }
 
 TEST_F(ServeHttp, ReadsOneRequestWhereOthersMightReadTwo) {

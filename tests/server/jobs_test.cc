@@ -109,7 +109,7 @@ TEST_F(ServeJobs, WaitOnlyWhereThereIsPlace) {  // case I7
   ASSERT_TRUE(eventually([&] { return state(running)["status"] == "running"; }));
   const std::string waiting = submit(job());
   for (const char* path : {"/api/jobs", "/v1/images/generations", "/sdapi/v1/txt2img"}) {
-    const Answer refused = ask(port_, path, Json({{"prompt", "x"}}));
+    const Answer refused = post(port_, path, Json({{"prompt", "x"}}));
     EXPECT_EQ(refused.status, 429) << refused.body;
     EXPECT_GE(std::stoi(refused.headers.at("retry-after")), 1);
   }
@@ -139,8 +139,8 @@ TEST_F(ServeJobs, EightAtOnceOnAColdServer) {  // case I5
   std::vector<std::thread> clients;
   for (size_t i = 0; i < drawn.size(); ++i)
     clients.emplace_back([&, i] {
-      const Answer answer = ask(port_, "/v1/images/generations",
-                                {{"prompt", "a red apple"}, {"size", "64x64"}, {"steps", 3}, {"seed", 7 + i}});
+      const Answer answer = post(port_, "/v1/images/generations",
+                                 {{"prompt", "a red apple"}, {"size", "64x64"}, {"steps", 3}, {"seed", 7 + i}});
       EXPECT_EQ(answer.status, 200) << answer.body;
       if (answer.status == 200) drawn[i] = bytes_of_base64(answer.json()["data"][0]["b64_json"]);
     });
@@ -152,14 +152,14 @@ TEST_F(ServeJobs, AreFinishedBeforeTheServerStops) {
   serve();
   Answer answer;
   std::thread client([&] {
-    answer = ask(port_, "/v1/images/generations",
-                 {{"prompt", "a red apple"}, {"size", "128x128"}, {"steps", 300}, {"seed", 7}});
+    answer = post(port_, "/v1/images/generations",
+                  {{"prompt", "a red apple"}, {"size", "128x128"}, {"steps", 300}, {"seed", 7}});
   });
   ASSERT_TRUE(eventually([&] { return metric("sfumato_jobs_running") == 1; }));
   program_->send(SIGTERM);
   ASSERT_TRUE(eventually([&] { return ask(port_, "GET", "/health/ready").status == 503; }));
   EXPECT_EQ(ask(port_, "GET", "/health/live").status, 200);
-  const Answer refused = ask(port_, "/api/jobs", job());
+  const Answer refused = post(port_, "/api/jobs", job());
   EXPECT_EQ(refused.status, 503) << refused.body;
   EXPECT_TRUE(refused.headers.contains("retry-after"));
   client.join();

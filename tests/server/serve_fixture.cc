@@ -83,7 +83,7 @@ nlohmann::json ServeTest::job(const nlohmann::json& more) const {
 }
 
 std::string ServeTest::submit(const nlohmann::json& body) const {
-  const Answer answer = ask(port_, "/api/jobs", body);
+  const Answer answer = post(port_, "/api/jobs", body);
   EXPECT_EQ(answer.status, 202) << answer.body;
   return answer.status == 202 ? answer.json().at("id") : "";
 }
