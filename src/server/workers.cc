@@ -45,6 +45,8 @@ constexpr std::chrono::milliseconds kFirstPause{100}, kLongestPause{5000};  // b
     fcntl(socket, F_SETFD, 0);
   else
     dup2(socket, kWorkerFd);
+  // Not the server's sockets: a port or a connection must close when the server closes it, or dies.
+  close_range(kWorkerFd + 1, ~0u, 0);
   execv(words[0], words.data());
   _exit(127);
 }
