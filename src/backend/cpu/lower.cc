@@ -1,7 +1,7 @@
 // One op, one step: where the graph meets the kernels.
 #include <algorithm>
 
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/product.h"
 #include "backend/cpu/program.h"
 #include "base/strings.h"
 #include "kernels/attention/attention.h"
@@ -11,24 +11,6 @@
 
 namespace sfumato::cpu {
 namespace {
-
-kernels::UnaryOp unary_op(ir::UnaryKind kind) {
-  switch (kind) {
-    case ir::UnaryKind::kSilu:
-      return kernels::UnaryOp::kSilu;
-    case ir::UnaryKind::kGelu:
-      return kernels::UnaryOp::kGelu;
-    case ir::UnaryKind::kGeluTanh:
-      return kernels::UnaryOp::kGeluTanh;
-    case ir::UnaryKind::kQuickGelu:
-      return kernels::UnaryOp::kQuickGelu;
-    case ir::UnaryKind::kRelu:
-      return kernels::UnaryOp::kRelu;
-    case ir::UnaryKind::kTanh:
-      return kernels::UnaryOp::kTanh;
-  }
-  CHECK(false);
-}
 
 /// Four extents, ones in front.
 struct Dims4 {
@@ -47,8 +29,8 @@ struct Lower {
   const Shape& shape(size_t i) const { return context.input(i).shape; }
   Location at(size_t i) const { return context.at(i); }
 
-  Result<Step> operator()(const ir::Conv2d&) const { return lower_onednn(context); }
-  Result<Step> operator()(const ir::Linear&) const { return lower_onednn(context); }
+  Result<Step> operator()(const ir::Conv2d&) const { return lower_product(context); }
+  Result<Step> operator()(const ir::Linear&) const { return lower_product(context); }
 
   Result<Step> operator()(const ir::Attention& op) const {
     kernels::AttentionArgs args;
@@ -160,6 +142,24 @@ struct Lower {
 };
 
 }  // namespace
+
+kernels::UnaryOp unary_op(ir::UnaryKind kind) {
+  switch (kind) {
+    case ir::UnaryKind::kSilu:
+      return kernels::UnaryOp::kSilu;
+    case ir::UnaryKind::kGelu:
+      return kernels::UnaryOp::kGelu;
+    case ir::UnaryKind::kGeluTanh:
+      return kernels::UnaryOp::kGeluTanh;
+    case ir::UnaryKind::kQuickGelu:
+      return kernels::UnaryOp::kQuickGelu;
+    case ir::UnaryKind::kRelu:
+      return kernels::UnaryOp::kRelu;
+    case ir::UnaryKind::kTanh:
+      return kernels::UnaryOp::kTanh;
+  }
+  CHECK(false);
+}
 
 Result<Step> lower(NodeContext& context) {
   return std::visit(Lower{context}, context.node.op);

@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
+#include "backend/cpu/product.h"
 #include "base/cpu.h"
 #include "base/strings.h"
 #include "kernels/elementwise/convert.h"
@@ -27,40 +28,6 @@ dnnl::engine make_engine() {
 dnnl::engine& engine() {
   static dnnl::engine cpu = make_engine();
   return cpu;
-}
-
-/// A node as one product an image: rows of x times the weight. For a Linear over [...,K] an image is one sample's rows.
-struct Product {
-  const ir::Conv2d* conv = nullptr;  // null: a Linear
-  int64_t images = 1;
-  int64_t height = 1, width = 1, channels = 1;              // of an image's input as stored (a Linear: rows in height)
-  int64_t out_height = 1, out_width = 1, out_channels = 1;  // of the sums, before geglu
-  int64_t kernel_height = 1, kernel_width = 1;
-  ir::Epilogue epilogue;
-
-  int64_t factor() const { return conv && conv->upsample2x ? 2 : 1; }
-  int64_t source_elements() const { return height * width * channels; }  // stored, an image
-  int64_t sum_elements() const { return out_height * out_width * out_channels; }
-  int64_t result_elements() const { return epilogue.geglu ? sum_elements() / 2 : sum_elements(); }
-};
-
-Product describe(const NodeContext& context) {
-  Product p;
-  const Shape &x = context.input(0).shape, &w = context.input(1).shape, &y = context.node.shape;
-  p.images = x.rank() > 1 ? x[0] : 1;
-  p.channels = x[-1];
-  p.out_channels = w[0];
-  if (const auto* conv = std::get_if<ir::Conv2d>(&context.node.op)) {
-    p.conv = conv;
-    p.height = x[1], p.width = x[2];
-    p.out_height = y[1], p.out_width = y[2];
-    p.kernel_height = w[2], p.kernel_width = w[3];
-    p.epilogue = conv->epilogue;
-  } else {
-    p.height = p.out_height = x.elements() / p.images / p.channels;
-    p.epilogue = std::get<ir::Linear>(context.node.op).epilogue;
-  }
-  return p;
 }
 
 void append_activation(dnnl::post_ops& ops, ir::UnaryKind kind) {
@@ -235,7 +202,7 @@ bool onednn_bf16_pays() {
 
 Result<Step> lower_onednn(NodeContext& context) try {
   const Type type = context.precision == Precision::kBF16 ? Type::bf16 : Type::f32;
-  const Product p = describe(context);
+  const Product p = describe_product(context);
   const bool has_residual = context.has(ir::ProductInput::kResidual);
   CHECK(!(has_residual && p.epilogue.geglu), "a residual after geglu");
   const Primitive primitive = make_primitive(p, type, has_residual);

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/arena.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace sfumato::cpu {
 
@@ -64,6 +65,9 @@ struct NodeContext {
   bool has(size_t i) const { return ir::has_input(node, i); }
   const Location& at(size_t i) const { return locations[static_cast<size_t>(node.inputs[i].id)]; }
 };
+
+/// The kernels' name for an activation.
+kernels::UnaryOp unary_op(ir::UnaryKind kind);
 
 /// The step that computes `context.node`. Nodes without one (leaves, reshapes) do not come here.
 Result<Step> lower(NodeContext& context);

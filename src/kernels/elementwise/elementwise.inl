@@ -1,28 +1,10 @@
 // The elementwise family over Vec; included by elementwise_<level>.cc, which define kLevel and ROW.
+#include "kernels/activations.h"
 #include "kernels/elementwise/table.h"
 #include "kernels/simd.h"
 
 namespace sfumato::kernels {
 namespace {
-
-struct Silu {
-  Vec operator()(Vec x) const { return x * sigmoid(x); }
-};
-struct Gelu {
-  Vec operator()(Vec x) const { return gelu(x); }
-};
-struct GeluTanh {
-  Vec operator()(Vec x) const { return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x))); }
-};
-struct QuickGelu {
-  Vec operator()(Vec x) const { return x * sigmoid(1.702f * x); }
-};
-struct Relu {
-  Vec operator()(Vec x) const { return max(Vec{}, x); }
-};
-struct Tanh {
-  Vec operator()(Vec x) const { return tanh(x); }
-};
 
 template <class Function>
 void map(Function f, const float* x, int64_t count, float* out) {

@@ -1,0 +1,3 @@
+#define ROW kWinogradScalar
+#define kLevel Isa::kScalar
+#include "kernels/conv/winograd.inl"

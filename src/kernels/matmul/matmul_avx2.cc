@@ -1,0 +1,3 @@
+#define ROW kMatmulAvx2
+#define kLevel Isa::kAvx2
+#include "kernels/matmul/matmul.inl"

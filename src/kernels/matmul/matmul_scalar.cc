@@ -1,0 +1,3 @@
+#define ROW kMatmulScalar
+#define kLevel Isa::kScalar
+#include "kernels/matmul/matmul.inl"
