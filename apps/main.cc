@@ -4,6 +4,7 @@
 
 #include "apps/batch/batch.h"
 #include "apps/bench/bench.h"
+#include "apps/compile/compile.h"
 #include "apps/generate/generate.h"
 #include "apps/info/info.h"
 #include "apps/serve/serve.h"
@@ -18,6 +19,7 @@ Result<void> run(Words words) {
   const std::string first = words.empty() ? "" : words[0];
   if (first == "batch") return batch({words.begin() + 1, words.end()});
   if (first == "bench") return bench({words.begin() + 1, words.end()});
+  if (first == "compile") return compile({words.begin() + 1, words.end()});
   if (first == "info") return info({words.begin() + 1, words.end()});
   if (first == "serve") return serve({words.begin() + 1, words.end()});
   if (first == kWorkerWord) return worker();

@@ -1,6 +1,6 @@
 # One function declares a folder of src/: its sources (all *.cc but the tests) and its tests (*_test.cc).
 #
-#   sfumato_module(NAME [DEPS module...] [LIBS library...])
+#   sfumato_module(NAME [DEPS module...] [LIBS library...] [EXCLUDE regex of sources not to build])
 #
 # makes the object library sfumato_NAME and, with SFUMATO_TESTS, the test program NAME_test.
 # A source named *_avx2.cc, *_avx512.cc, ... is built for that instruction set (see kernel_flags).
@@ -13,8 +13,11 @@ set(kernel_flags_avx512fp16 ${kernel_flags_avx512} -mavx512fp16 -mavx512bf16)
 set(kernel_flags_amx ${kernel_flags_avx512fp16} -mamx-tile -mamx-bf16 -mamx-int8)
 
 function(sfumato_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
+  endif()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|benchmark)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

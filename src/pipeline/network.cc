@@ -33,52 +33,67 @@ GuidedNetwork::GuidedNetwork(const Model& model, Programs& programs, std::vector
       programs_(programs),
       pictures_(std::move(pictures)),
       latent_(pictures_[0].plan->latent),
-      guided_(pictures_[0].plan->guided) {
+      guided_(pictures_[0].plan->guided),
+      per_device_(programs.backend().fills_batches() ? static_cast<size_t>(pictures_[0].plan->batch_size)
+                                                     : pictures_.size()) {
+  for (int d = 0; d < programs.backend().devices(); ++d) shards_.push_back(make_shard(static_cast<size_t>(d)));
+}
+
+GuidedNetwork::Shard GuidedNetwork::make_shard(size_t index) const {
   std::vector<const Tensor*> contexts, pooled;
   const auto add = [&](const Conditioning& c) {
     contexts.push_back(&c.context);
     pooled.push_back(&c.pooled);
   };
   if (guided_)
-    for (const PictureInputs& picture : pictures_) add(*picture.negative);
-  for (const PictureInputs& picture : pictures_) add(*picture.positive);
+    for (size_t i = 0; i < per_device_; ++i) add(*pictures_[picture(index, i)].negative);
+  for (size_t i = 0; i < per_device_; ++i) add(*pictures_[picture(index, i)].positive);
+  Shard shard;
   const int rows = static_cast<int>(contexts.size());
-  context_ = stack(contexts);
-  if (model.has_size_conditioning()) {
-    pooled_ = stack(pooled);
-    time_ids_ = Tensor(Shape{rows, 6});
+  shard.context = stack(contexts);
+  if (model_.has_size_conditioning()) {
+    shard.pooled = stack(pooled);
+    shard.time_ids = Tensor(Shape{rows, 6});
     for (size_t r = 0; r < contexts.size(); ++r)
-      write_size_conditioning(pictures_[r % pictures_.size()], time_ids_.f32().data() + 6 * r);
+      write_size_conditioning(pictures_[picture(index, r % per_device_)], shard.time_ids.f32().data() + 6 * r);
   }
-  sample_ = Tensor(Shape{rows, latent_.height, latent_.width, latent_.channels});
-  timesteps_ = Tensor(Shape{rows});
+  shard.sample = Tensor(Shape{rows, latent_.height, latent_.width, latent_.channels});
+  shard.timesteps = Tensor(Shape{rows});
+  return shard;
 }
 
 Result<void> GuidedNetwork::operator()(std::span<const float> latents, float timestep, std::span<float> out) {
-  const size_t one = latent_.elements(), batch = one * pictures_.size();
-  for (size_t at = 0; at < batch; at += one)
-    planes_to_pixels(latents.subspan(at, one), latent_, sample_.f32().data() + at);
-  if (guided_) std::copy_n(sample_.f32().data(), batch, sample_.f32().data() + batch);
-  std::ranges::fill(timesteps_.f32(), timestep);
-
-  std::vector<TensorView> inputs = {sample_.view(), timesteps_.view(), context_.view()};
-  if (model_.has_size_conditioning()) inputs.insert(inputs.end(), {pooled_.view(), time_ids_.view()});
-  const Shape& shape = context_.shape();
+  const size_t one = latent_.elements(), batch = one * per_device_;
+  std::vector<std::vector<TensorView>> inputs;
+  for (size_t s = 0; s < shards_.size(); ++s) {
+    Shard& shard = shards_[s];
+    float* sample = shard.sample.f32().data();
+    for (size_t i = 0; i < per_device_; ++i)
+      planes_to_pixels(latents.subspan(picture(s, i) * one, one), latent_, sample + i * one);
+    if (guided_) std::copy_n(sample, batch, sample + batch);
+    std::ranges::fill(shard.timesteps.f32(), timestep);
+    inputs.push_back({shard.sample.view(), shard.timesteps.view(), shard.context.view()});
+    if (model_.has_size_conditioning())
+      inputs.back().insert(inputs.back().end(), {shard.pooled.view(), shard.time_ids.view()});
+  }
+  const Shape& shape = shards_[0].context.shape();
   Executable* unet =
       TRY(programs_.unet(static_cast<int>(shape[0]), latent_.height, latent_.width, static_cast<int>(shape[1])));
-  const std::vector<Tensor> outputs = TRY(unet->run(inputs));
+  const std::vector<std::vector<Tensor>> outputs = TRY(unet->run_each(inputs));
 
-  std::vector<float> predicted(outputs[0].f32().size());
-  for (size_t at = 0; at < predicted.size(); at += one)
-    pixels_to_planes(outputs[0].f32().data() + at, latent_, std::span(predicted).subspan(at, one));
-  const std::span<const float> all(predicted);
-  if (!guided_) {
-    std::ranges::copy(all, out.begin());
-    return {};
+  std::vector<float> unconditional(one), conditional(one);
+  for (size_t p = 0; p < pictures_.size(); ++p) {  // a picture at a time: the rescale takes its deviation over one
+    const float* predicted = outputs[p / per_device_][0].f32().data() + p % per_device_ * one;
+    const std::span<float> guided = out.subspan(p * one, one);
+    if (!guided_) {
+      pixels_to_planes(predicted, latent_, guided);
+      continue;
+    }
+    pixels_to_planes(predicted, latent_, unconditional);
+    pixels_to_planes(predicted + batch, latent_, conditional);
+    sampling::guide(conditional, unconditional, pictures_[p].plan->guidance, pictures_[p].request->guidance_rescale,
+                    guided);
   }
-  for (size_t i = 0; i < pictures_.size(); ++i)  // a picture at a time: the rescale takes its deviation over one
-    sampling::guide(all.subspan(batch + i * one, one), all.subspan(i * one, one), pictures_[i].plan->guidance,
-                    pictures_[i].request->guidance_rescale, out.subspan(i * one, one));
   return {};
 }
 

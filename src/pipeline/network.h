@@ -1,5 +1,6 @@
 #pragma once
 // The U-Net as samplers see it: scaled latents and a timestep in, the guided prediction out.
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -16,10 +17,10 @@ struct PictureInputs {
   const Conditioning* negative = nullptr;  ///< when plan->guided
 };
 
-/// One batch's network. Latents are [B,C,h,w] back to back, in torch's order.
+/// One batch's network, a part of the batch on each device. Latents are [B,C,h,w] back to back, in torch's order.
 class GuidedNetwork {
  public:
-  /// One entry a picture; all plans are alike (plan.h: batch_key).
+  /// One entry a picture, at most plan->batch_size a device; all plans are alike (plan.h: batch_key).
   GuidedNetwork(const Model& model, Programs& programs, std::vector<PictureInputs> pictures);
 
   /// The network's prediction for `latents` at `timestep`, guidance and its rescale applied.
@@ -31,7 +32,18 @@ class GuidedNetwork {
   std::vector<PictureInputs> pictures_;
   LatentSize latent_;
   bool guided_;
-  Tensor sample_, timesteps_, context_, pooled_, time_ids_;  // a row a picture, two when guided
+  /// What a device is given: a row a picture, two when guided.
+  struct Shard {
+    Tensor sample, timesteps, context, pooled, time_ids;
+  };
+  /// The picture at a place of a shard; places that no picture is left for repeat the last one.
+  size_t picture(size_t shard, size_t place) const {
+    return std::min(shard * per_device_ + place, pictures_.size() - 1);
+  }
+  Shard make_shard(size_t index) const;
+
+  size_t per_device_;
+  std::vector<Shard> shards_;
 };
 
 }  // namespace sfumato

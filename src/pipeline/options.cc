@@ -75,9 +75,16 @@ Result<void> set_sampler(RunOptions& o, const std::string& text) {
 }
 
 Result<Precision> parse_precision(const std::string& text) {
-  for (const Precision p : {Precision::kAuto, Precision::kF32, Precision::kBF16})
+  for (const Precision p : {Precision::kAuto, Precision::kF32, Precision::kBF16, Precision::kF16})
     if (precision_name(p) == text) return p;
-  return usage_error(str("[options] --precision expected auto, fp32 or bf16, got \"", text, "\""));
+  return usage_error(str("[options] --precision expected auto, fp32, bf16 or fp16, got \"", text, "\""));
+}
+
+Result<void> set_backend(RunOptions& o, const std::string& text) {
+  if (text != "cpu" && text != "pjrt")
+    return usage_error(str("[options] --backend expected cpu or pjrt, got \"", printable(text), "\""));
+  o.pipeline.pjrt = text == "pjrt";
+  return {};
 }
 
 std::vector<Option> make_options() {
@@ -145,8 +152,13 @@ std::vector<Option> make_options() {
 
   add(G::kMachine, {"--threads", "-t"}, "N", "default: the physical cores this process may use",
       number<int>("--threads", 1, 1024, [](RunOptions& o, int v) { o.pipeline.threads = v; }));
-  add(G::kMachine, {"--precision"}, "NAME", "auto, fp32 or bf16",
+  add(G::kMachine, {"--precision"}, "NAME", "auto, fp32 or bf16; fp16 too with pjrt",
       parsed(parse_precision, [](RunOptions& o, Precision v) { o.pipeline.precision = v; }));
+  add(G::kMachine, {"--backend"}, "NAME", "cpu (default), or pjrt: the devices of a PJRT plugin", set_backend);
+  add(G::kMachine, {"--plugin"}, "PATH", "PJRT: the plugin's library; default: see docs/pjrt.md",
+      plain([](RunOptions& o, const std::string& v) { o.pipeline.accelerator.plugin = v; }));
+  add(G::kMachine, {"--devices"}, "N", "PJRT: how many to use, a picture each; default: all",
+      number<int>("--devices", 1, 4096, [](RunOptions& o, int v) { o.pipeline.accelerator.devices = v; }));
 
   add(G::kOutput, {"--output", "-o"}, "FILE", ".png, .jpg or .webp; %03d stands for the picture's number",
       plain([](RunOptions& o, const std::string& v) { o.output = v; }));

@@ -62,8 +62,10 @@ Result<Model> open_model(const PipelineOptions& options) {
 
 Result<std::unique_ptr<Pipeline>> Pipeline::load(const PipelineOptions& options) {
   Model model = TRY(open_model(options));
-  return std::unique_ptr<Pipeline>(
-      new Pipeline(std::move(model), make_cpu_backend(options.threads), resolve_precision(options.precision)));
+  std::unique_ptr<Backend> backend =
+      options.pjrt ? TRY(make_pjrt_backend(options.accelerator)) : make_cpu_backend(options.threads);
+  const Precision precision = backend->resolve(options.precision);
+  return std::unique_ptr<Pipeline>(new Pipeline(std::move(model), std::move(backend), precision));
 }
 
 Result<void> Pipeline::check(const Request& request) const {
@@ -96,14 +98,22 @@ std::vector<Result<std::vector<Picture>>> Pipeline::generate_together(std::span<
 
 Result<void> Pipeline::draw(std::span<Task> tasks) try {
   const Plan& plan = tasks.front().plan;
+  const int devices = backend_->devices();
+  if (backend_->fills_batches()) {  // as many a device as asked for, else one
+    size_t total = 0;
+    for (const Task& task : tasks) total += task.plan.prompts.size();
+    const int most = (static_cast<int>(total) + devices - 1) / devices;
+    for (Task& task : tasks) task.plan.batch_size = std::min(std::max(task.request->batch_size, 1), most);
+  }
+  const int pass = plan.batch_size * devices;
   for (const std::string& note : plan.schedule.notes) warnings_.push_back(note);
   std::vector<Slot> slots;
   for (Task& task : tasks) {
     const std::string key = batch_key(task.plan, *task.request);
     CHECK(tasks.size() == 1 || (!key.empty() && key == batch_key(plan, *tasks.front().request)), "requests are alike");
-    task.first_batch = static_cast<int>(slots.size()) / plan.batch_size;
+    task.first_batch = static_cast<int>(slots.size()) / pass;
     for (size_t i = 0; i < task.plan.prompts.size(); ++i)
-      slots.push_back({&task, static_cast<int>(i), static_cast<int>(slots.size()) / plan.batch_size});
+      slots.push_back({&task, static_cast<int>(i), static_cast<int>(slots.size()) / pass});
     task.batches = slots.back().batch - task.first_batch + 1;
     task.tell({.stage = Progress::Stage::kText, .batches = task.batches});
   }
@@ -113,7 +123,7 @@ Result<void> Pipeline::draw(std::span<Task> tasks) try {
     if (!task.is_over()) TRY(encode(task, encodings));
   for (size_t next = 0; next < slots.size();) {
     std::vector<Slot> batch;
-    for (; next < slots.size() && batch.size() < static_cast<size_t>(plan.batch_size); ++next)
+    for (; next < slots.size() && batch.size() < static_cast<size_t>(pass); ++next)
       if (!slots[next].task->is_over()) batch.push_back(slots[next]);
     if (!batch.empty()) TRY(draw_batch(batch));
   }
@@ -140,16 +150,27 @@ Result<void> Pipeline::draw_batch(std::span<const Slot> batch) {
   const Result<std::vector<float>> latents = sample_batch(batch);
   if (!latents && latents.error().kind == ErrorKind::kCancelled) return {};
   if (!latents) return latents.error();
-  const size_t one = batch.front().task->plan.latent.elements();
-  for (size_t i = 0; i < batch.size(); ++i) {
-    Task& task = *batch[i].task;
-    if (!task.tell(batch[i].progress(Progress::Stage::kDecode))) continue;
-    Picture picture = TRY(finish(task, batch[i].index, std::span(*latents).subspan(i * one, one)));
-    std::vector<Picture>& pictures = **task.result;
-    pictures.push_back(std::move(picture));
-    if (!task.request->on_picture) continue;
-    const Result<void> taken = task.request->on_picture(pictures.size() - 1, pictures.back());
-    if (!taken) *task.result = taken.error();
+  const Plan& plan = batch.front().task->plan;
+  const size_t one = plan.latent.elements(), devices = static_cast<size_t>(backend_->devices());
+  for (size_t first = 0; first < batch.size(); first += devices) {
+    std::vector<const Slot*> slots;
+    std::vector<std::span<const float>> wanted;
+    for (size_t i = first; i < std::min(batch.size(), first + devices); ++i) {
+      if (!batch[i].task->tell(batch[i].progress(Progress::Stage::kDecode))) continue;
+      slots.push_back(&batch[i]);
+      wanted.push_back(std::span(*latents).subspan(i * one, one));
+    }
+    if (slots.empty()) continue;
+    std::vector<Image> images = TRY(decode(wanted, plan));
+    for (size_t i = 0; i < slots.size(); ++i) {
+      Task& task = *slots[i]->task;
+      if (task.is_over()) continue;  // stopped while the picture before was taken
+      std::vector<Picture>& pictures = **task.result;
+      pictures.push_back(finish(task, slots[i]->index, wanted[i], std::move(images[i])));
+      if (!task.request->on_picture) continue;
+      const Result<void> taken = task.request->on_picture(pictures.size() - 1, pictures.back());
+      if (!taken) *task.result = taken.error();
+    }
   }
   return {};
 }
@@ -199,27 +220,41 @@ Result<std::vector<float>> Pipeline::sample_batch(std::span<const Slot> batch) {
   return latents;
 }
 
-Result<Picture> Pipeline::finish(const Task& task, int index, std::span<const float> latents) {
+Picture Pipeline::finish(const Task& task, int index, std::span<const float> latents, Image image) const {
   const Plan& plan = task.plan;
   Picture picture;
   picture.prompt = plan.prompts[static_cast<size_t>(index)];
   picture.seed = task.request->seed + static_cast<uint32_t>(index);
   picture.latents = Tensor::from(Shape{plan.latent.channels, plan.latent.height, plan.latent.width}, latents);
-  Tensor scaled(Shape{1, plan.latent.height, plan.latent.width, plan.latent.channels});
-  planes_to_pixels(latents, plan.latent, scaled.f32().data());
-  for (float& x : scaled.f32()) x /= model_.vae.scaling_factor;
-  picture.image = TRY(decode(scaled, plan));
+  picture.image = std::move(image);
   picture.parameters = parameters_text(model_.info, plan, *task.request, picture);
   return picture;
 }
 
-Result<Image> Pipeline::decode(const Tensor& latent, const Plan& plan) {
-  const TensorView inputs[] = {latent.view()};
+Result<std::vector<Image>> Pipeline::decode(const std::vector<std::span<const float>>& latents, const Plan& plan) {
+  std::vector<Tensor> scaled;
+  for (const std::span<const float> one : latents) {
+    scaled.emplace_back(Shape{1, plan.latent.height, plan.latent.width, plan.latent.channels});
+    planes_to_pixels(one, plan.latent, scaled.back().f32().data());
+    for (float& x : scaled.back().f32()) x /= model_.vae.scaling_factor;
+  }
+  std::vector<std::vector<TensorView>> inputs;
+  for (size_t d = 0; d < static_cast<size_t>(backend_->devices()); ++d)  // with none left, the last one again
+    inputs.push_back({scaled[std::min(d, scaled.size() - 1)].view()});
   for (const Precision precision : {vae_precision_, Precision::kF32}) {
     Executable* decoder = TRY(programs_.vae_decoder(plan.latent.height, plan.latent.width, precision));
-    const std::vector<Tensor> outputs = TRY(decoder->run(inputs));
-    Result<Image> image = tensor_to_image(outputs[0]);
-    if (image || precision == Precision::kF32) return image;
+    const std::vector<std::vector<Tensor>> outputs = TRY(decoder->run_each(inputs));
+    std::vector<Image> images;
+    std::optional<Error> fault;
+    for (size_t i = 0; i < scaled.size() && !fault; ++i) {
+      Result<Image> image = tensor_to_image(outputs[i][0]);
+      if (image)
+        images.push_back(std::move(*image));
+      else
+        fault = image.error();
+    }
+    if (!fault) return images;
+    if (precision == Precision::kF32) return *fault;
     vae_precision_ = Precision::kF32;
     warnings_.push_back(str("the autoencoder overflowed at ", precision_name(precision), "; decoded again at fp32"));
   }

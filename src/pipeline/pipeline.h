@@ -18,6 +18,8 @@ struct PipelineOptions {
   int threads = 0;              ///< 0: default_threads()
   Precision precision = Precision::kAuto;
   std::string synthetic = {};  ///< instead of a model: random weights, as Model::open_synthetic
+  bool pjrt = false;           ///< the devices of a PJRT plugin instead of the CPU
+  PjrtOptions accelerator = {};
 };
 
 /// The model that the options name.
@@ -30,7 +32,7 @@ class Pipeline {
   static Result<std::unique_ptr<Pipeline>> load(const PipelineOptions& options);
 
   /// The pictures of `request`: for each prompt, `request.images` of them; picture i overall has seed + i, and is the
-  /// same bit for bit whatever the batch.
+  /// same bit for bit whatever the batch; on PJRT, whatever the number of devices.
   Result<std::vector<Picture>> generate(const Request& request);
 
   /// Several requests at once, their pictures in shared batches; all must have the same batch_key (plan.h), and each
@@ -43,6 +45,7 @@ class Pipeline {
   const Model& model() const { return model_; }
   const ModelInfo& info() const { return model_.info; }
   Precision precision() const { return precision_; }
+  const Backend& backend() const { return *backend_; }
   /// Remarks of the last call for the person in front: dropped prompt text, fallbacks. One line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -63,10 +66,11 @@ class Pipeline {
   Result<void> draw_batch(std::span<const Slot> batch);
   /// The final latents of a batch, [C,h,w] back to back. Cancelled: all its tasks are over.
   Result<std::vector<float>> sample_batch(std::span<const Slot> batch);
-  /// Picture `index` of the task from its latents.
-  Result<Picture> finish(const Task& task, int index, std::span<const float> latents);
-  /// Decodes [1,h,w,C]; at fp32 if the chosen precision gives a NaN or infinity, and says so.
-  Result<Image> decode(const Tensor& latent, const Plan& plan);
+  /// Decodes latents [C,h,w], at most one a device; at fp32 if the chosen precision gives a NaN or infinity, and says
+  /// so.
+  Result<std::vector<Image>> decode(const std::vector<std::span<const float>>& latents, const Plan& plan);
+  /// Picture `index` of the task.
+  Picture finish(const Task& task, int index, std::span<const float> latents, Image image) const;
 
   Model model_;
   std::unique_ptr<Backend> backend_;

@@ -6,13 +6,13 @@ namespace sfumato {
 
 template <class Build>
 Result<Executable*> Programs::get(const std::string& network, std::string shape,
-                                  const std::shared_ptr<const WeightSource>& weights, Precision precision,
+                                  const std::shared_ptr<const WeightSource>& weights, const CompileOptions& options,
                                   Build build) {
   Entry& entry = entries_[network];
   if (entry.shape == shape) return entry.program.get();
   entry = {};  // before the new one takes its memory
   ir::Graph graph = TRY(build());
-  entry.program = TRY(backend_.compile(std::move(graph), weights, {precision}));
+  entry.program = TRY(backend_.compile(std::move(graph), weights, options));
   entry.shape = std::move(shape);
   return entry.program.get();
 }
@@ -22,22 +22,24 @@ Result<Executable*> Programs::text_encoder(int index, int clip_skip) {
   // SD1 and SD2 read the last layer, normalised; SDXL the one before it, as it is.
   const bool is_xl = model_.has_size_conditioning();
   const models::ClipTextOutput output{clip_skip - 1 + (is_xl ? 1 : 0), !is_xl};
-  return get(str("text ", index), str("skip ", clip_skip), encoder.weights, precision_,
+  return get(str("text ", index), str("skip ", clip_skip), encoder.weights, {precision_},
              [&] { return models::build_clip_text(encoder.config, *encoder.weights, 1, output); });
 }
 
 Result<Executable*> Programs::unet(int batch, int height, int width, int tokens) {
-  return get("unet", str(batch, " ", height, "x", width, " ", tokens), model_.unet_weights, precision_,
+  return get("unet", str(batch, " ", height, "x", width, " ", tokens), model_.unet_weights,
+             {precision_, /*on_every_device=*/true},
              [&] { return models::build_unet(model_.unet, *model_.unet_weights, batch, height, width, tokens); });
 }
 
 Result<Executable*> Programs::vae_decoder(int height, int width, Precision precision) {
-  return get("decode", str(height, "x", width, " ", precision_name(precision)), model_.vae_weights, precision,
+  return get("decode", str(height, "x", width, " ", precision_name(precision)), model_.vae_weights,
+             {precision, /*on_every_device=*/true},
              [&] { return models::build_vae_decoder(model_.vae, *model_.vae_weights, 1, height, width); });
 }
 
 Result<Executable*> Programs::vae_encoder(int height, int width) {
-  return get("encode", str(height, "x", width), model_.vae_weights, precision_,
+  return get("encode", str(height, "x", width), model_.vae_weights, {precision_},
              [&] { return models::build_vae_encoder(model_.vae, *model_.vae_weights, 1, height, width); });
 }
 

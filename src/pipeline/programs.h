@@ -16,11 +16,13 @@ class Programs {
   Programs(const Model& model, Backend& backend, Precision precision)
       : model_(model), backend_(backend), precision_(precision) {}
 
+  const Backend& backend() const { return backend_; }
+
   /// Encoder `index` for one prompt, stopping `clip_skip` - 1 layers early.
   Result<Executable*> text_encoder(int index, int clip_skip);
-  /// For `batch` latents of `height` x `width` and `tokens` text tokens.
+  /// On every device, for `batch` latents of `height` x `width` and `tokens` text tokens.
   Result<Executable*> unet(int batch, int height, int width, int tokens);
-  /// One latent of `height` x `width` at a time.
+  /// On every device, for one latent of `height` x `width` at a time.
   Result<Executable*> vae_decoder(int height, int width, Precision precision);
   /// One picture of `height` x `width` at a time.
   Result<Executable*> vae_encoder(int height, int width);
@@ -32,7 +34,8 @@ class Programs {
   };
   template <class Build>
   Result<Executable*> get(const std::string& network, std::string shape,
-                          const std::shared_ptr<const WeightSource>& weights, Precision precision, Build build);
+                          const std::shared_ptr<const WeightSource>& weights, const CompileOptions& options,
+                          Build build);
 
   const Model& model_;
   Backend& backend_;

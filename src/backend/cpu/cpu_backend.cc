@@ -14,7 +14,7 @@
 namespace sfumato {
 
 std::string_view precision_name(Precision precision) {
-  constexpr std::string_view kNames[] = {"auto", "fp32", "bf16"};
+  constexpr std::string_view kNames[] = {"auto", "fp32", "bf16", "fp16"};
   return kNames[static_cast<int>(precision)];
 }
 
@@ -225,11 +225,14 @@ class CpuBackend final : public Backend {
 
   Result<std::unique_ptr<Executable>> compile(ir::Graph graph, std::shared_ptr<const WeightSource> weights,
                                               const CompileOptions& options) override {
+    if (options.precision == Precision::kF16)
+      return usage_error("[backend.cpu] fp16 is for --backend pjrt only; use fp32 or bf16");
     passes::run_all(graph);
     auto program = std::make_unique<Program>(std::move(graph), std::move(weights), arena_, threads_);
     TRY(program->compile(options.precision));
     return std::unique_ptr<Executable>(std::move(program));
   }
+  Precision resolve(Precision asked) const override { return resolve_precision(asked); }
 
  private:
   int threads_;

@@ -1,0 +1,122 @@
+#include "apps/compile/compile.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/compile/report.h"
+#include "backend/pjrt/ahead_of_time.h"
+#include "backend/pjrt/discovery.h"
+#include "base/strings.h"
+#include "pipeline/parse.h"
+
+namespace sfumato {
+namespace {
+
+constexpr char kDescription[] =
+    "Compiles a model's programs ahead of time for an accelerator that need not be there, and reports what they take.";
+constexpr int kTokens = 77;
+
+struct CompileArguments {
+  RunOptions run;
+  std::string topology;
+  int batch = 1;
+  double price = 1.20;
+  std::vector<std::string> components = {"text", "unet", "vae-decode"};
+  bool json = false;
+};
+
+/// Nothing: there is nothing to do (--help).
+Result<std::optional<CompileArguments>> parse(const Words& words) {
+  Command command("sfumato compile", kDescription);
+  CompileArguments arguments;
+  std::string model, format = "md";
+  command.app.add_option("--topology", arguments.topology, "as the plugin calls it: v5e:2x2")->required();
+  command.app.add_option("--batch", arguments.batch, "pictures a chip; default 1")->check(CLI::Range(1, 64));
+  command.app.add_option("--price", arguments.price, "of a chip, dollars an hour; default 1.20")
+      ->check(CLI::Range(0.001, 1e6));
+  command.app.add_option("--component", arguments.components, "text, unet, vae-decode; default: all")
+      ->delimiter(',')
+      ->check(CLI::IsMember(arguments.components));
+  command.app.add_option("-o,--output", format, "md or json, on standard output")->check(CLI::IsMember({"md", "json"}));
+  command.app.add_option("MODEL", model, "folder in diffusers layout; or use -m");
+  command.take({"--model", "--synthetic-weights", "--size", "--width", "--height", "--steps", "--cfg-scale",
+                "--precision", "--plugin"});
+  if (!TRY(command.parse(words))) return std::optional<CompileArguments>();
+  arguments.run = command.run;
+  if (!model.empty()) arguments.run.pipeline.model = model;
+  arguments.json = format == "json";
+  return std::optional<CompileArguments>(std::move(arguments));
+}
+
+/// A program before compiling, and how often a picture's batch runs it.
+struct Planned {
+  std::string name;
+  ir::Graph graph;
+  double runs = 1;
+};
+
+Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArguments& arguments, const Plan& plan) {
+  const auto wants = [&](const char* name) {
+    return std::find(arguments.components.begin(), arguments.components.end(), name) != arguments.components.end();
+  };
+  const int halves = plan.guided ? 2 : 1;
+  std::vector<Planned> programs;
+  for (size_t i = 0; i < model.text_encoders.size() && wants("text"); ++i) {
+    const TextEncoder& encoder = model.text_encoders[i];
+    const bool is_xl = model.has_size_conditioning();
+    const models::ClipTextOutput output{is_xl ? 1 : 0, !is_xl};
+    programs.push_back({str("text encoder ", i + 1),
+                        TRY(models::build_clip_text(encoder.config, *encoder.weights, 1, output)),
+                        static_cast<double>(halves * arguments.batch)});
+  }
+  if (wants("unet"))
+    programs.push_back({"U-Net",
+                        TRY(models::build_unet(model.unet, *model.unet_weights, arguments.batch * halves,
+                                               plan.latent.height, plan.latent.width, kTokens)),
+                        static_cast<double>(plan.steps)});
+  if (wants("vae-decode"))
+    programs.push_back(
+        {"VAE decoder",
+         TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1, plan.latent.height, plan.latent.width)),
+         static_cast<double>(arguments.batch)});
+  return programs;
+}
+
+DType compute_type(Precision precision) {
+  return precision == Precision::kF32 ? DType::kF32 : precision == Precision::kF16 ? DType::kF16 : DType::kBF16;
+}
+
+}  // namespace
+
+Result<void> compile(const Words& words) {
+  const std::optional<CompileArguments> arguments = TRY(parse(words));
+  if (!arguments) return {};
+  const PipelineOptions& options = arguments->run.pipeline;
+  const auto compiler =
+      TRY(pjrt::AheadOfTime::open(TRY(pjrt::find_plugin(options.accelerator.plugin)), arguments->topology));
+  const Model model = TRY(open_model(options));
+  Request request = arguments->run.request;
+  request.prompts = {""};
+  const Plan plan = TRY(make_plan(model, request));
+
+  CompileReport report;
+  report.topology = arguments->topology;
+  report.device_kind = compiler->device_kind();
+  report.devices = compiler->devices();
+  report.model = model.info.name;
+  report.precision = options.precision == Precision::kAuto ? Precision::kBF16 : options.precision;
+  report.size = plan.size;
+  report.batch = arguments->batch;
+  report.steps = plan.steps;
+  report.price = arguments->price;
+  for (Planned& planned : TRY(plan_programs(model, *arguments, plan))) {
+    std::fprintf(stderr, "compiling %s\n", planned.name.c_str());
+    const pjrt::ProgramCost cost =
+        TRY(compiler->compile(std::move(planned.graph), compute_type(report.precision), compiler->devices()));
+    report.programs.push_back({planned.name, planned.runs, cost});
+  }
+  std::fputs((arguments->json ? to_json(report) : to_markdown(report)).c_str(), stdout);
+  return {};
+}
+
+}  // namespace sfumato

@@ -1,0 +1,192 @@
+// Compiles a graph for the devices of a PJRT plugin, keeps its weights on them, and runs it on one or all.
+#include <numeric>
+
+#include "backend/backend.h"
+#include "backend/pjrt/compile_cache.h"
+#include "backend/pjrt/discovery.h"
+#include "backend/pjrt/plugin/client.h"
+#include "backend/pjrt/stablehlo.h"
+#include "base/cpu.h"
+#include "base/half.h"
+#include "base/strings.h"
+#include "passes/passes.h"
+
+namespace sfumato::pjrt {
+namespace {
+
+DType compute_type(Precision precision) {
+  return precision == Precision::kBF16 ? DType::kBF16 : precision == Precision::kF16 ? DType::kF16 : DType::kF32;
+}
+
+/// `view` in another float type. What the file already holds in that type goes to the device from where it is mapped.
+Tensor converted(const TensorView& view, DType dtype) {
+  Tensor out(view.shape, dtype);
+  constexpr size_t kPart = 1 << 16;
+  std::vector<float> part(kPart);
+  const auto count = static_cast<size_t>(view.shape.elements());
+  for (size_t at = 0; at < count; at += kPart) {
+    const size_t n = std::min(kPart, count - at);
+    const auto* source = static_cast<const std::byte*>(view.data) + at * dtype_size(view.dtype);
+    auto* target = static_cast<std::byte*>(out.data()) + at * dtype_size(dtype);
+    if (dtype == DType::kF32) {
+      convert_to_f32(source, view.dtype, n, reinterpret_cast<float*>(target));
+      continue;
+    }
+    convert_to_f32(source, view.dtype, n, part.data());
+    auto* halves = reinterpret_cast<uint16_t*>(target);
+    for (size_t i = 0; i < n; ++i) halves[i] = dtype == DType::kBF16 ? f32_to_bf16(part[i]) : f32_to_f16(part[i]);
+  }
+  return out;
+}
+
+/// Bytes from one element to the next along each axis of `shape`, as the argument's layout wants to walk the stored
+/// one.
+std::vector<int64_t> strides_of(const Argument& argument) {
+  if (argument.layout != WeightLayout::kConvolution) return {};
+  const Shape& s = argument.shape;  // kh kw Ci Co, stored Co Ci kh kw
+  const auto size = static_cast<int64_t>(dtype_size(argument.dtype));
+  return {s[1] * size, size, s[0] * s[1] * size, s[2] * s[0] * s[1] * size};
+}
+
+class Program final : public Executable {
+ public:
+  Program(std::shared_ptr<const Client> client, std::string name, StableHlo hlo, LoadedExecutableHandle executable,
+          int devices)
+      : client_(std::move(client)),
+        name_(std::move(name)),
+        hlo_(std::move(hlo)),
+        executable_(std::move(executable)),
+        weights_(static_cast<size_t>(devices)) {}
+
+  /// One weight after the other, each to every device: on the host there is never more than one converted weight.
+  Result<void> upload_weights(const WeightSource& source) {
+    for (const Argument& argument : hlo_.arguments) {
+      if (argument.input >= 0) continue;
+      const std::optional<TensorView> found = source.find(argument.weight);
+      if (!found || found->shape.elements() != argument.shape.elements())
+        return runtime_error(str("[backend.pjrt] weight ", argument.weight, " is not what the graph was built for"));
+      Tensor copy;
+      if (found->dtype != argument.dtype) copy = converted(*found, argument.dtype);
+      const void* data = copy.empty() ? found->data : copy.data();
+      for (size_t d = 0; d < weights_.size(); ++d)
+        weights_[d].push_back(
+            TRY(client_->upload(data, argument.shape, argument.dtype, strides_of(argument), static_cast<int>(d))));
+      source.release(*found);
+    }
+    return {};
+  }
+
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) override {
+    const std::vector<TensorView> one(inputs.begin(), inputs.end());
+    auto results = TRY(run_each({&one, 1}));
+    return std::move(results[0]);
+  }
+
+  Result<std::vector<std::vector<Tensor>>> run_each(std::span<const std::vector<TensorView>> inputs) override {
+    CHECK(inputs.size() == weights_.size(), "as many inputs as devices");
+    std::vector<BufferHandle> held;
+    std::vector<std::vector<PJRT_Buffer*>> arguments(inputs.size());
+    for (size_t d = 0; d < inputs.size(); ++d) {
+      TRY(check_inputs(inputs[d]));
+      size_t next_weight = 0;
+      for (const Argument& argument : hlo_.arguments) {
+        if (argument.input < 0) {
+          arguments[d].push_back(weights_[d][next_weight++].get());
+          continue;
+        }
+        const TensorView& view = inputs[d][static_cast<size_t>(argument.input)];
+        held.push_back(TRY(client_->upload(view.data, view.shape, view.dtype, {}, static_cast<int>(d))));
+        arguments[d].push_back(held.back().get());
+      }
+    }
+    const auto outputs = TRY(client_->execute(executable_.get(), arguments, hlo_.results.size()));
+    std::vector<std::vector<Tensor>> results(outputs.size());
+    for (size_t d = 0; d < outputs.size(); ++d)
+      for (size_t i = 0; i < outputs[d].size(); ++i)
+        results[d].push_back(TRY(client_->download(outputs[d][i].get(), hlo_.results[i])));
+    return results;
+  }
+
+  Result<void> reserve() override { return {}; }  // the plugin took what the program needs when it loaded it
+
+ private:
+  Result<void> check_inputs(const std::vector<TensorView>& inputs) const {
+    for (const Argument& argument : hlo_.arguments) {
+      if (argument.input < 0) continue;
+      const auto i = static_cast<size_t>(argument.input);
+      if (i >= inputs.size() || inputs[i].shape != argument.shape || inputs[i].dtype != argument.dtype)
+        return runtime_error(str("[backend.pjrt] ", name_, " input ", argument.weight, " expected ",
+                                 argument.shape.to_string(), ", got ",
+                                 i < inputs.size() ? inputs[i].shape.to_string() : "none"));
+    }
+    return {};
+  }
+
+  std::shared_ptr<const Client> client_;
+  std::string name_;
+  StableHlo hlo_;
+  LoadedExecutableHandle executable_;
+  std::vector<std::vector<BufferHandle>> weights_;  // by device, in the order of the arguments
+};
+
+class PjrtBackend final : public Backend {
+ public:
+  explicit PjrtBackend(std::shared_ptr<const Client> client)
+      : client_(std::move(client)), cache_(CompileCache::default_folder()) {}
+
+  Result<std::unique_ptr<Executable>> compile(ir::Graph graph, std::shared_ptr<const WeightSource> weights,
+                                              const CompileOptions& options) override {
+    passes::run_all(graph);
+    StableHlo hlo = to_stablehlo(graph, compute_type(options.precision));
+    const int devices = options.on_every_device ? client_->devices() : 1;
+    LoadedExecutableHandle executable = TRY(load(hlo.text, compile_options(devices)));
+    hlo.text.clear();
+    ++compiled_;
+    auto program = std::make_unique<Program>(client_, graph.name, std::move(hlo), std::move(executable), devices);
+    TRY(program->upload_weights(*weights));
+    return std::unique_ptr<Executable>(std::move(program));
+  }
+
+  /// 16-bit floats are what accelerators are built for; XLA's CPU code only emulates them.
+  Precision resolve(Precision asked) const override {
+    if (asked != Precision::kAuto) return asked;
+    return is_cpu() ? Precision::kF32 : Precision::kBF16;
+  }
+  int devices() const override { return client_->devices(); }
+  bool fills_batches() const override { return true; }
+  int compiled() const override { return compiled_; }
+
+ private:
+  bool is_cpu() const { return client_->platform() == "cpu" || client_->platform() == "host"; }
+
+  /// From the cache on disk, or compiled and put there.
+  Result<LoadedExecutableHandle> load(const std::string& text, const std::string& options) const {
+    // Machine code for one CPU need not run on another.
+    const std::string machine = is_cpu() ? str(cpu_model_name(), " ", isa_name(machine_isa())) : "";
+    const std::string key = CompileCache::key(text, options, str(client_->version(), "; ", machine));
+    if (const std::optional<std::string> found = cache_.find(key)) {
+      if (auto executable = client_->deserialize(*found)) return executable;
+      cache_.remove(key);
+    }
+    LoadedExecutableHandle executable = TRY(client_->compile(text, options));
+    if (const auto bytes = client_->serialize(executable.get())) cache_.store(key, *bytes);
+    return executable;
+  }
+
+  std::shared_ptr<const Client> client_;
+  CompileCache cache_;
+  int compiled_ = 0;
+};
+
+}  // namespace
+}  // namespace sfumato::pjrt
+
+namespace sfumato {
+
+Result<std::unique_ptr<Backend>> make_pjrt_backend(const PjrtOptions& options) {
+  const auto plugin = TRY(pjrt::Plugin::open(TRY(pjrt::find_plugin(options.plugin))));
+  return std::unique_ptr<Backend>(
+      std::make_unique<pjrt::PjrtBackend>(TRY(pjrt::Client::create(plugin, options.devices))));
+}
+
+}  // namespace sfumato
