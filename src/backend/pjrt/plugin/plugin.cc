@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/strings.h"
@@ -24,6 +25,8 @@ Result<std::shared_ptr<const Plugin>> Plugin::open(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed))
     return input_error(str("[backend.pjrt] no plugin at \"", path, "\"; give its path with --plugin"));
+  // What goes wrong comes back through the interface; the log of XLA repeats it, among much else, on standard error.
+  setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return input_error(str("[backend.pjrt] \"", path, "\" does not load: ", one_line(dlerror())));
   const auto get = reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"));
