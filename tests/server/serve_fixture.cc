@@ -1,5 +1,6 @@
 #include "tests/server/serve_fixture.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "base/strings.h"
@@ -51,8 +52,9 @@ void ServeTest::TearDown() {
 }
 
 void ServeTest::serve(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"serve",       "--port", "0", "-t", "1", "-m", "tiny=" + tiny_model(),
-                                    "--max-steps", "1000"};
+  std::vector<std::string> words = {"serve", "--port", "0", "-t", "1", "-m", "tiny=" + tiny_model()};
+  if (std::find(more.begin(), more.end(), "--max-steps") == more.end())
+    words.insert(words.end(), {"--max-steps", "1000"});
   words.insert(words.end(), more.begin(), more.end());
   program_ = std::make_unique<RunningProgram>(folder_, words);
   ASSERT_TRUE(eventually([&] { return !events_of(log(), "worker ready").empty(); })) << log();
