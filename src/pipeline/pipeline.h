@@ -32,7 +32,7 @@ class Pipeline {
   static Result<std::unique_ptr<Pipeline>> load(const PipelineOptions& options);
 
   /// The pictures of `request`: for each prompt, `request.images` of them; picture i overall has seed + i, and is the
-  /// same bit for bit whatever the batch; on PJRT, whatever the number of devices.
+  /// same bit for bit whatever the batch, on the CPU backend.
   Result<std::vector<Picture>> generate(const Request& request);
 
   /// Several requests at once, their pictures in shared batches; all must have the same batch_key (plan.h), and each
