@@ -65,7 +65,10 @@ def check_theme(page):
     before = page.evaluate(ground)
     page.click("#theme")
     assert page.evaluate(ground) != before
-    page.evaluate("localStorage.removeItem('sfumato-theme')")  # as the system says, again
+    page.reload()
+    assert page.evaluate(ground) != before, "the choice is forgotten"
+    page.click("#theme")  # as the system says, again
+    assert page.evaluate(ground) == before and not page.evaluate("localStorage.getItem('sfumato-theme')")
 
 
 def check_lightbox(page, folder):
@@ -156,6 +159,7 @@ def main():
         page.on("request", lambda r: r.url.startswith((args.url, "blob:", "data:")) or foreign.append(r.url))
         page.goto(args.url)
         expect(page.locator("#model option").first).to_be_attached()
+        check_theme(page)
         check_draws(page)
         check_several(page)
         saved = check_lightbox(page, args.shots)
@@ -163,7 +167,6 @@ def main():
         check_refill(page, saved)
         check_init(page, saved)
         check_mistake(page)
-        check_theme(page)
         check_labels(page)
         generate(page, "a red apple", seed=6, steps=20)
         expect(page.locator("#status")).to_contain_text("seed 6", timeout=SLOW)

@@ -140,17 +140,17 @@ function listenForKeys() {
   });
 }
 
-/** data-theme is always set: to the visitor's choice, or to the system's while there is none. */
+/** data-theme is always set: to the visitor's choice, or to the system's while they are the same. */
 function listenForTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const show = () => {
-    document.documentElement.dataset.theme = localStorage.getItem("sfumato-theme") ?? (system.matches ? "dark" : "light");
-  };
+  const systems = () => (system.matches ? "dark" : "light");
+  const show = () => (document.documentElement.dataset.theme = localStorage.getItem("sfumato-theme") ?? systems());
   show();
   system.addEventListener("change", show);
   $("theme").addEventListener("click", () => {
-    const isDark = document.documentElement.dataset.theme === "dark";
-    localStorage.setItem("sfumato-theme", isDark ? "light" : "dark");
+    const wanted = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    if (wanted === systems()) localStorage.removeItem("sfumato-theme");
+    else localStorage.setItem("sfumato-theme", wanted);
     show();
   });
 }

@@ -26,6 +26,8 @@ defaults
   timeout http-request 30s
   timeout http-keep-alive 60s
   timeout tunnel 1h
+  # Busy is not dead: a check may take its time. A server that is dead refuses it at once.
+  timeout check 5s
   option clitcpka
   clitcpka-idle 30s
   clitcpka-intvl 10s
@@ -51,7 +53,8 @@ constexpr const char* kFull = R"("{\"error\":{\"message\":\"[farm.queue] the que
 constexpr const char* kCheck =
     "  option httpchk GET /health/ready\n"
     "  http-check send hdr Host localhost\n"
-    "  default-server inter 1s fall 2 rise 1 agent-inter 1s\n";
+    "  # One refused connection or 5xx is enough, until the next check: a dead server is always the least busy one.\n"
+    "  default-server inter 1s fall 3 rise 1 agent-inter 1s observe layer7 error-limit 1 on-error mark-down\n";
 
 /// The lines of one backend's servers.
 std::string server_lines(const FarmOptions& farm, const char* more) {
