@@ -2,7 +2,8 @@
 #
 #   sfumato_module(NAME [DEPS module...] [LIBS library...] [EXCLUDE regex of sources not to build])
 #
-# makes the object library sfumato_NAME and, with SFUMATO_TESTS, the test program NAME_test.
+# makes the object library sfumato_NAME and, with SFUMATO_TESTS, the test program NAME_test; with SFUMATO_BENCHMARKS,
+# NAME_benchmark of its *_benchmark.cc.
 # A source named *_avx2.cc, *_avx512.cc, ... is built for that instruction set (see kernel_flags).
 set(SFUMATO_ALL_MODULES "" CACHE INTERNAL "")
 
@@ -21,6 +22,7 @@ function(sfumato_module name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|benchmark)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  file(GLOB_RECURSE benchmarks CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*_benchmark.cc)
   if(NOT sources)
     add_library(sfumato_${name} INTERFACE)
     set(scope INTERFACE)
@@ -44,5 +46,9 @@ function(sfumato_module name)
     target_link_libraries(${name}_test PRIVATE sfumato_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE SFUMATO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
+  endif()
+  if(SFUMATO_BENCHMARKS AND benchmarks)
+    add_executable(${name}_benchmark ${benchmarks})
+    target_link_libraries(${name}_benchmark PRIVATE sfumato_${name} benchmark::benchmark_main DNNL::dnnl)
   endif()
 endfunction()
