@@ -127,7 +127,7 @@ Result<Report> tokens_report(const std::filesystem::path& model, const std::stri
     report.json["dropped"] = tokens.dropped;
   }
   const std::string dropped = report.json["dropped"].get<std::string>();
-  if (!dropped.empty()) report.notes.push_back(str("the prompt is longer than 75 tokens; left out: \"", printable(dropped), "\""));
+  if (!dropped.empty()) report.notes.push_back(str("the prompt is longer than 75 tokens; left out: \"", dropped, "\""));
   return report;
 }
 

@@ -30,7 +30,7 @@ Result<Conditioning> encode_prompt(const Model& model, Programs& programs, const
     const text::TokenizedPrompt tokens =
         text::tokenize_prompt(text::Tokenizer::clip(), prompt, model.text_encoders[i].pad_id, kTokens);
     if (!tokens.dropped.empty() && i == 0)
-      warnings.push_back(str("the prompt is longer than 75 tokens; left out: \"", printable(tokens.dropped), "\""));
+      warnings.push_back(str("the prompt is longer than 75 tokens; left out: \"", tokens.dropped, "\""));
     const int32_t end = tokens.end_index;
     const TensorView inputs[] = {{tokens.ids.data(), {1, kTokens}, DType::kI32}, {&end, {1}, DType::kI32}};
     Executable* encoder = TRY(programs.text_encoder(static_cast<int>(i), clip_skip));

@@ -190,8 +190,12 @@ TokenizedPrompt tokenize_prompt(const Tokenizer& tokenizer, std::string_view pro
   TokenizedPrompt out;
   const auto room = static_cast<size_t>(length - 2);
   if (ids.size() > room) {
+    constexpr size_t kTold = 300;  // tokens: enough to see where the prompt was cut
+    const size_t end = std::min(ids.size(), room + kTold);
     // May begin within a character: what is left of it is a replacement character.
-    out.dropped = to_utf8(to_code_points(tokenizer.decode({ids.begin() + static_cast<long>(room), ids.end()})));
+    out.dropped = to_utf8(to_code_points(
+        tokenizer.decode({ids.begin() + static_cast<long>(room), ids.begin() + static_cast<long>(end)})));
+    if (end < ids.size()) out.dropped += " ...";
     ids.resize(room);
   }
   out.ids = {kStartToken};

@@ -39,8 +39,9 @@ TEST_F(ServeJobs, AreFollowedByEvents) {
   for (auto [name, data] = events.next_event(); !name.empty(); std::tie(name, data) = events.next_event()) {
     names.push_back(name);
     last = data;
-    if (name == "progress" && data["stage"] == "sample" && !data["preview"].is_null())
+    if (name == "progress" && data["stage"] == "sample" && !data["preview"].is_null()) {
       EXPECT_THAT(data["preview"].get<std::string>(), ::testing::StartsWith("data:image/jpeg;base64,/9j/"));
+    }
   }
   ASSERT_GE(names.size(), 2u);
   EXPECT_EQ(names[names.size() - 2], "picture");

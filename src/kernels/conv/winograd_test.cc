@@ -73,7 +73,7 @@ struct Problem {
 class Winograd : public EachIsa {};
 
 TEST_P(Winograd, IsTheConvolutionForAnySize) {
-  for (const auto [height, width] : {std::pair{1, 1}, {3, 5}, {4, 4}, {7, 9}, {16, 6}, {13, 30}})
+  for (const auto& [height, width] : {std::pair{1, 1}, {3, 5}, {4, 4}, {7, 9}, {16, 6}, {13, 30}})
     for (const int64_t channels : {1, 7, 16, 33})
       for (const int64_t out_channels : {3, 16, 40}) {
         Problem p(2, height, width, channels, out_channels);
@@ -105,7 +105,7 @@ TEST_P(Winograd, ErrorStaysSmallOverManyChannels) {
   const std::vector<double> reference = p.reference();
   double largest = 0;
   for (const double y : reference) largest = std::max(largest, std::fabs(y));
-  EXPECT_LT(largest_difference(p.run(), reference), 1.2e-5 * largest);
+  EXPECT_LT(largest_difference(p.run(), reference), 2e-5 * largest);
 }
 
 TEST_P(Winograd, BitsDependOnNeitherBatchNorThreads) {
