@@ -11,7 +11,7 @@ start() { # waits until a worker is ready
   "$1" serve --port "$2" -t 1 2>"$place/log" &
   server=$!
   for _ in $(seq 600); do
-    grep -q '"worker ready"' "$place/log" && return
+    grep -qs '"worker ready"' "$place/log" && return
     kill -0 $server || break
     sleep 0.1
   done
