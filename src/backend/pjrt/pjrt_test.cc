@@ -53,8 +53,13 @@ TEST(StableHloText, AllScoresAtOnceNeverExist) {
 
 class Cache : public testing::Test {
  protected:
-  void SetUp() override { fs::remove_all(folder_); }
-  fs::path folder_ = fs::path(testing::TempDir()) / "sfumato_compile_cache";
+  void SetUp() override {
+    std::string folder = testing::TempDir() + "sfumato_compile_cache_XXXXXX";  // its own: tests run beside one another
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_;
 };
 
 TEST_F(Cache, GivesBackWhatItWasGivenUnlessThatIsDamaged) {
