@@ -119,7 +119,8 @@ Result<void> run(const BatchOptions& options, Pipeline& pipeline, const Manifest
     }
     TRY(store.pack(k, manifest.pictures()));
   }
-  TRY(write_records(manifest, store, options.shard, ours));
+  if (options.store.format == StoreFormat::kFiles)  // a tar has them inside
+    TRY(write_records(manifest, store, options.shard, ours));
   report.end();
   if (draining) return Error{ErrorKind::kCancelled, "[batch] interrupted; the same command goes on from here"};
   if (report.first_failure()) return *report.first_failure();

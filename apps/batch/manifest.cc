@@ -12,13 +12,6 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-/// Fields that no line may set: what concerns the run, not a picture.
-bool is_of_a_picture(const Option& option) {
-  const bool is_of_the_run = option.group == OptionGroup::kModel || option.group == OptionGroup::kMachine ||
-                             option.group == OptionGroup::kOutput;
-  return !is_of_the_run && option.names[0] != "--prompts-file" && option.names[0] != "--batch-size";
-}
-
 bool is_option(std::string_view field, std::string_view name) {
   const Option* option = find_option(field);
   return option && option->names[0] == name;
@@ -37,15 +30,11 @@ std::string settings_of(std::string_view line) {
 
 }  // namespace
 
-std::string_view Manifest::text() const {
-  return {reinterpret_cast<const char*>(file_->bytes().data()), file_->bytes().size()};
-}
-
 Result<Manifest> Manifest::open(const std::filesystem::path& path, const RunOptions& defaults, const Check& check) {
   Manifest manifest;
   manifest.file_ = TRY(MappedFile::open(path));
   manifest.defaults_ = defaults;
-  const std::string_view text = manifest.text();
+  const std::string_view text = manifest.file_->text();
   std::set<std::string> checked;
   size_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
@@ -86,7 +75,7 @@ Result<RunOptions> Manifest::parse(std::string_view line, bool with_files) const
       continue;
     }
     const Option* option = find_option(field);
-    if (!option || !is_of_a_picture(*option))
+    if (!option || !concerns_a_picture(*option))
       return usage_error(str("the field \"", printable(field), "\" is not one of a picture's; see sfumato --help"));
     if (option->value == "FILE")
       TRY(set_file(run, *option, field, value, with_files));

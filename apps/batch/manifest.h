@@ -42,8 +42,7 @@ class Manifest {
     size_t number, begin, length;
     size_t first;  ///< global index of its first picture
   };
-  std::string_view text() const;
-  std::string_view text_of(const Line& line) const { return text().substr(line.begin, line.length); }
+  std::string_view text_of(const Line& line) const { return file_->text().substr(line.begin, line.length); }
   const Line& line_of(size_t index) const;
   /// The command line's options with the line's over them.
   Result<RunOptions> parse(std::string_view line, bool with_files) const;

@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 
 #include "apps/batch/tar.h"
+#include "base/replace_file.h"
 #include "base/strings.h"
 #include "image/image_io.h"
 
@@ -33,13 +33,7 @@ Result<void> make_folder(const fs::path& path) {
 }
 
 Result<void> write_text(const fs::path& path, const std::string& text) {
-  const fs::path partial = path.string() + ".part";
-  std::ofstream out(partial, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code failed;
-  if (out) fs::rename(partial, path, failed);
-  if (!out || failed) return cannot_write(path);
+  if (!replace_file(path, text)) return cannot_write(path);
   return {};
 }
 

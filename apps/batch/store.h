@@ -38,7 +38,7 @@ class Store {
   /// The picture and, in a tar, its record beside it.
   Result<void> write(size_t index, const Image& image, const std::string& parameters,
                      const nlohmann::ordered_json& record) const;
-  /// The lines of OUT/metadata-00003-of-00016.jsonl; for files only, a tar has its own.
+  /// The lines of OUT/metadata-00003-of-00016.jsonl.
   Result<void> write_records(const std::string& lines, const Shard& shard) const;
   /// Packs the tar of `index` if all of its pictures, of `total` in the batch, are there.
   Result<void> pack(size_t index, size_t total) const;

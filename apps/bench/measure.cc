@@ -14,8 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTokens = 77;
-
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -44,12 +42,12 @@ Result<std::vector<Network>> networks_of(const Model& model, Component component
   std::vector<Network> networks;
   switch (component) {
     case Component::kText:
-      for (const TextEncoder& encoder : model.text_encoders)
+      for (size_t i = 0; i < model.text_encoders.size(); ++i)
         networks.push_back(
-            {TRY(models::build_clip_text(encoder.config, *encoder.weights, batch, {})), encoder.weights});
+            {TRY(build_text_encoder(model, static_cast<int>(i), batch)), model.text_encoders[i].weights});
       break;
     case Component::kUnet:
-      networks.push_back({TRY(models::build_unet(model.unet, *model.unet_weights, batch, height, width, kTokens)),
+      networks.push_back({TRY(models::build_unet(model.unet, *model.unet_weights, batch, height, width, kPromptTokens)),
                           model.unet_weights});
       break;
     case Component::kVaeDecode:
@@ -82,7 +80,7 @@ std::vector<Tensor> inputs_of(const ir::Graph& graph) {
     if (tensor.dtype() == DType::kF32)
       for (float& x : tensor.f32()) x = normal(generator);
     else
-      std::fill_n(static_cast<int32_t*>(tensor.data()), tensor.shape().elements(), kTokens - 1);
+      std::fill_n(static_cast<int32_t*>(tensor.data()), tensor.shape().elements(), kPromptTokens - 1);
   }
   return inputs;
 }
@@ -104,8 +102,11 @@ Result<std::vector<double>> time_runs(int warm_up, int repeats, Run run) {
   return seconds;
 }
 
-Result<void> measure_networks(const BenchCase& bench_case, const Model& model, int warm_up, int repeats,
+Result<void> measure_networks(const BenchCase& bench_case, const Request& request, int warm_up, int repeats,
                               BenchResult& result) {
+  const Model model = TRY(open_model(bench_case.run.pipeline));
+  result.model = model.info.name;
+  result.size = TRY(make_plan(model, request)).size;
   std::vector<Network> networks = TRY(networks_of(model, bench_case.component, result.size, bench_case.batch));
   result.flops = flops_of(networks);
   const std::unique_ptr<Backend> backend = make_cpu_backend(result.threads);
@@ -124,24 +125,22 @@ Result<void> measure_networks(const BenchCase& bench_case, const Model& model, i
   return {};
 }
 
-/// What a picture's networks do: both prompts, each step for both halves of guidance, the decoder.
-Result<double> pipeline_flops(const Model& model, const Request& request, Size size) {
-  const bool guided = request.guidance.value_or(model.info.default_guidance) > 1;
-  const int halves = guided ? 2 : 1;
-  const double text = flops_of(TRY(networks_of(model, Component::kText, size, 1))) * halves;
-  const double step = flops_of(TRY(networks_of(model, Component::kUnet, size, request.images * halves)));
-  const double decode = flops_of(TRY(networks_of(model, Component::kVaeDecode, size, 1))) * request.images;
-  return text + step * request.steps.value_or(model.info.default_steps) + decode;
+/// What a request's networks do: both prompts, each step for both halves of guidance, the decoder.
+Result<double> pipeline_flops(const Model& model, const Plan& plan) {
+  const int halves = plan.guided ? 2 : 1, pictures = static_cast<int>(plan.prompts.size());
+  const double text = flops_of(TRY(networks_of(model, Component::kText, plan.size, 1))) * halves;
+  const double step = flops_of(TRY(networks_of(model, Component::kUnet, plan.size, pictures * halves)));
+  const double decode = flops_of(TRY(networks_of(model, Component::kVaeDecode, plan.size, 1))) * pictures;
+  return text + step * plan.steps + decode;
 }
 
-Result<void> measure_pipeline(const BenchCase& bench_case, const Model& model, int warm_up, int repeats,
+Result<void> measure_pipeline(const BenchCase& bench_case, const Request& request, int warm_up, int repeats,
                               BenchResult& result) {
-  Request request = bench_case.run.request;
-  request.prompts = {"a red apple"};
-  request.images = request.batch_size = bench_case.batch;
-  request.size = result.size;
-  result.flops = TRY(pipeline_flops(model, request, result.size));
   const std::unique_ptr<Pipeline> pipeline = TRY(Pipeline::load(bench_case.run.pipeline));
+  result.model = pipeline->info().name;
+  const Plan plan = TRY(make_plan(pipeline->model(), request));
+  result.size = plan.size;
+  result.flops = TRY(pipeline_flops(pipeline->model(), plan));
   const auto draw = [&]() -> Result<void> {
     TRY(pipeline->generate(request));
     return {};
@@ -162,21 +161,16 @@ std::string_view component_name(Component component) {
 
 Result<BenchResult> measure(const BenchCase& bench_case, int warm_up, int repeats) {
   const PipelineOptions& options = bench_case.run.pipeline;
-  reset_peak_memory();
-  const Model model = TRY(open_model(options));
   BenchResult result;
-  result.model = model.info.name;
-  result.size = bench_case.run.request.size.value_or(model.info.default_size);
   result.threads = options.threads > 0 ? options.threads : default_threads();
   result.precision = resolve_precision(options.precision);
-  Request plan = bench_case.run.request;
-  plan.prompts = {""};
-  TRY(make_plan(model, plan));  // sizes and the like
   result.peak_flops = kernels::fma_peak(result.threads);
-  if (bench_case.component == Component::kPipeline)
-    TRY(measure_pipeline(bench_case, model, warm_up, repeats, result));
-  else
-    TRY(measure_networks(bench_case, model, warm_up, repeats, result));
+  Request request = bench_case.run.request;
+  request.prompts = {"a red apple"};
+  request.images = request.batch_size = bench_case.batch;
+  const bool is_whole = bench_case.component == Component::kPipeline;
+  reset_peak_memory();
+  TRY((is_whole ? measure_pipeline : measure_networks)(bench_case, request, warm_up, repeats, result));
   result.rss_peak_bytes = peak_memory();
   return result;
 }

@@ -14,7 +14,6 @@ namespace {
 
 constexpr char kDescription[] =
     "Compiles a model's programs ahead of time for an accelerator that need not be there, and reports what they take.";
-constexpr int kTokens = 77;
 
 struct CompileArguments {
   RunOptions run;
@@ -62,17 +61,13 @@ Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArgu
   const int halves = plan.guided ? 2 : 1;
   std::vector<Planned> programs;
   for (size_t i = 0; i < model.text_encoders.size() && wants("text"); ++i) {
-    const TextEncoder& encoder = model.text_encoders[i];
-    const bool is_xl = model.has_size_conditioning();
-    const models::ClipTextOutput output{is_xl ? 1 : 0, !is_xl};
-    programs.push_back({str("text encoder ", i + 1),
-                        TRY(models::build_clip_text(encoder.config, *encoder.weights, 1, output)),
+    programs.push_back({str("text encoder ", i + 1), TRY(build_text_encoder(model, static_cast<int>(i), 1)),
                         static_cast<double>(halves * arguments.batch)});
   }
   if (wants("unet"))
     programs.push_back({"U-Net",
                         TRY(models::build_unet(model.unet, *model.unet_weights, arguments.batch * halves,
-                                               plan.latent.height, plan.latent.width, kTokens)),
+                                               plan.latent.height, plan.latent.width, kPromptTokens)),
                         static_cast<double>(plan.steps)});
   if (wants("vae-decode"))
     programs.push_back(
@@ -80,10 +75,6 @@ Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArgu
          TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1, plan.latent.height, plan.latent.width)),
          static_cast<double>(arguments.batch)});
   return programs;
-}
-
-DType compute_type(Precision precision) {
-  return precision == Precision::kF32 ? DType::kF32 : precision == Precision::kF16 ? DType::kF16 : DType::kBF16;
 }
 
 }  // namespace
@@ -112,7 +103,7 @@ Result<void> compile(const Words& words) {
   for (Planned& planned : TRY(plan_programs(model, *arguments, plan))) {
     std::fprintf(stderr, "compiling %s\n", planned.name.c_str());
     const pjrt::ProgramCost cost =
-        TRY(compiler->compile(std::move(planned.graph), compute_type(report.precision), compiler->devices()));
+        TRY(compiler->compile(std::move(planned.graph), report.precision, compiler->devices()));
     report.programs.push_back({planned.name, planned.runs, cost});
   }
   std::fputs((arguments->json ? to_json(report) : to_markdown(report)).c_str(), stdout);

@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <random>
 
 #include "apps/generate/output.h"
 #include "apps/generate/progress.h"
@@ -36,7 +35,7 @@ Result<std::optional<RunOptions>> parse(const Words& words) {
     return usage_error("[cli] expected a prompt, as in: sfumato \"a red apple\"; see --help");
   TRY(check_output(run.output));
   if (!run.latents_output.empty()) TRY(check_folder("--latents-out", run.latents_output));
-  if (!run.is_seed_given) run.request.seed = std::random_device{}() & 0x7fffffff;  // leaves room for seed + i
+  if (!run.is_seed_given) run.request.seed = random_seed();
   return std::optional<RunOptions>(std::move(run));
 }
 

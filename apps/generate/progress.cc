@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kStages[] = {"text", "encode", "sample", "decode"};  // by Progress::Stage
-
 }  // namespace
 
 ProgressReporter::ProgressReporter(const RunOptions& run, const Pipeline& pipeline)
@@ -43,7 +41,7 @@ void ProgressReporter::start() {
 
 void ProgressReporter::show(const Progress& p) {
   if (!started_) start();
-  const char* stage = kStages[static_cast<int>(p.stage)];
+  const std::string_view stage = stage_name(p.stage);
   if (json_)
     print_event({{"event", "progress"},
                  {"stage", stage},
@@ -56,7 +54,7 @@ void ProgressReporter::show(const Progress& p) {
     draw(p, stage);
 }
 
-void ProgressReporter::draw(const Progress& p, const char* stage) {
+void ProgressReporter::draw(const Progress& p, std::string_view stage) {
   std::string line = p.batches > 1 ? str("batch ", p.batch + 1, "/", p.batches, " ") : "";
   if (p.stage == Progress::Stage::kSample) {
     const double step_seconds = seconds_since(sampling_begin_) / std::max(1, p.step);

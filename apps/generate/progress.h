@@ -22,7 +22,7 @@ class ProgressReporter {
   using Clock = std::chrono::steady_clock;
   static double seconds_since(Clock::time_point begin);
   void start();
-  void draw(const Progress& progress, const char* stage);
+  void draw(const Progress& progress, std::string_view stage);
 
   const Pipeline& pipeline_;
   const uint32_t seed_;

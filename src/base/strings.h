@@ -1,5 +1,7 @@
 #pragma once
 // The few string helpers that C++20 (gcc 12 has no <format>) leaves out.
+#include <cstddef>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -26,6 +28,11 @@ std::string join(const Range& items, std::string_view separator) {
     first = false;
   }
   return std::move(out).str();
+}
+
+/// The bytes of a text, or of a file that is held in one.
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 std::vector<std::string> split(std::string_view text, char separator);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/mapped_file.h"
+#include "base/replace_file.h"
 #include "base/strings.h"
 #include "image/codecs.h"
 #include "image/convert.h"
@@ -80,14 +81,7 @@ Result<std::string> encode_image(const Image& image, ImageFormat format, const s
 
 Result<void> write_image(const std::filesystem::path& path, const Image& image, const std::string& parameters) {
   const std::string bytes = TRY(encode_image(image, TRY(format_of(path)), parameters));
-  const std::filesystem::path partial = str(path.string(), ".", getpid(), ".part");
-  std::ofstream out(partial, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  std::error_code failed;
-  if (out) std::filesystem::rename(partial, path, failed);
-  if (out && !failed) return {};
-  std::filesystem::remove(partial, failed);
+  if (replace_file(path, bytes)) return {};
   return runtime_error(
       str("[image.write] cannot write \"", path.string(), "\"; is the folder there, with room in it?"));
 }

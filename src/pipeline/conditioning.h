@@ -8,6 +8,9 @@
 
 namespace sfumato {
 
+/// CLIP's window: begin, 75 tokens, end.
+inline constexpr int kPromptTokens = 77;
+
 struct Conditioning {
   Tensor context;  ///< [77, C]
   Tensor pooled;   ///< [P]; empty for models without size conditioning

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <random>
 
 #include "base/mapped_file.h"
 #include "base/strings.h"
@@ -60,8 +61,7 @@ Result<void> set_seed(RunOptions& o, const std::string& text) {
 /// One prompt a line; empty lines do not count.
 Result<void> read_prompts(RunOptions& o, const std::string& path) {
   const auto file = TRY(MappedFile::open(path));
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  for (const std::string& line : split(text, '\n'))
+  for (const std::string& line : split(file->text(), '\n'))
     if (const std::string_view prompt = trim(line); !prompt.empty()) o.request.prompts.emplace_back(prompt);
   if (o.request.prompts.empty()) return input_error(str("[options] --prompts-file: no prompt in \"", path, "\""));
   return {};
@@ -181,6 +181,16 @@ std::string_view group_name(OptionGroup group) {
 const std::vector<Option>& all_options() {
   static const std::vector<Option> options = make_options();
   return options;
+}
+
+bool concerns_a_picture(const Option& option) {
+  const bool is_of_the_run = option.group == OptionGroup::kModel || option.group == OptionGroup::kMachine ||
+                             option.group == OptionGroup::kOutput;
+  return !is_of_the_run && option.names[0] != "--prompts-file" && option.names[0] != "--batch-size";
+}
+
+uint32_t random_seed() {
+  return std::random_device{}() & 0x7fffffff;
 }
 
 }  // namespace sfumato

@@ -36,4 +36,10 @@ struct Option {
 
 const std::vector<Option>& all_options();
 
+/// Is it said of one picture? Not what concerns the model, the machine, the output, or how the work is cut.
+bool concerns_a_picture(const Option& option);
+
+/// For requests without a seed: leaves room for seed + i.
+uint32_t random_seed();
+
 }  // namespace sfumato

@@ -54,6 +54,11 @@ struct Pipeline::Slot {
   }
 };
 
+std::string_view stage_name(Progress::Stage stage) {
+  constexpr std::string_view kNames[] = {"text", "encode", "sample", "decode"};
+  return kNames[static_cast<int>(stage)];
+}
+
 Result<Model> open_model(const PipelineOptions& options) {
   if (options.synthetic.empty()) return Model::open(options.model);
   if (options.model.empty()) return Model::open_synthetic(options.synthetic);

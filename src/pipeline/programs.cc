@@ -4,6 +4,12 @@
 
 namespace sfumato {
 
+Result<ir::Graph> build_text_encoder(const Model& model, int index, int batch, int clip_skip) {
+  const TextEncoder& encoder = model.text_encoders.at(static_cast<size_t>(index));
+  const bool is_xl = model.has_size_conditioning();
+  return models::build_clip_text(encoder.config, *encoder.weights, batch, {clip_skip - 1 + (is_xl ? 1 : 0), !is_xl});
+}
+
 template <class Build>
 Result<Executable*> Programs::get(const std::string& network, std::string shape,
                                   const std::shared_ptr<const WeightSource>& weights, const CompileOptions& options,
@@ -18,12 +24,8 @@ Result<Executable*> Programs::get(const std::string& network, std::string shape,
 }
 
 Result<Executable*> Programs::text_encoder(int index, int clip_skip) {
-  const TextEncoder& encoder = model_.text_encoders.at(static_cast<size_t>(index));
-  // SD1 and SD2 read the last layer, normalised; SDXL the one before it, as it is.
-  const bool is_xl = model_.has_size_conditioning();
-  const models::ClipTextOutput output{clip_skip - 1 + (is_xl ? 1 : 0), !is_xl};
-  return get(str("text ", index), str("skip ", clip_skip), encoder.weights, {precision_},
-             [&] { return models::build_clip_text(encoder.config, *encoder.weights, 1, output); });
+  return get(str("text ", index), str("skip ", clip_skip), model_.text_encoders.at(static_cast<size_t>(index)).weights,
+             {precision_}, [&] { return build_text_encoder(model_, index, 1, clip_skip); });
 }
 
 Result<Executable*> Programs::unet(int batch, int height, int width, int tokens) {

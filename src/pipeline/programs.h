@@ -9,6 +9,10 @@
 
 namespace sfumato {
 
+/// Text encoder `index` for `batch` prompts, read `clip_skip` - 1 layers early. SD1 and SD2 read the last layer,
+/// normalised; SDXL the one before it, as it is.
+Result<ir::Graph> build_text_encoder(const Model& model, int index, int batch, int clip_skip = 1);
+
 /// One program a network is kept: packed weights are most of what it holds, and every program has its own. Another
 /// shape replaces it. Pointers stay valid until the next call.
 class Programs {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -31,6 +32,9 @@ struct Progress {
   std::span<const float> denoised = {};  ///< while sampling: the current estimate of the latents, [B,C,h,w]
   LatentSize latent = {};                ///< its C, h and w
 };
+/// "text", "encode", "sample", "decode".
+std::string_view stage_name(Progress::Stage stage);
+
 /// Called before the text encoders, before the init image is encoded, after each step, and before each picture is
 /// decoded. Return false to stop: generate() then answers with ErrorKind::kCancelled within one step.
 using ProgressFn = std::function<bool(const Progress&)>;

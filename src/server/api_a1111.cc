@@ -25,10 +25,6 @@ const Json& neutral_values() {
                               {"seed_resize_from_w", {-1, 0}},
                               {"subseed", {-1, 0}},
                               {"s_noise", {1}},
-                              {"n_iter", {1}},
-                              {"send_images", {true}},
-                              {"do_not_save_samples", {true}},
-                              {"do_not_save_grid", {true}},
                               {"override_settings_restore_afterwards", {true}},
                               {"hr_scale", {2}},
                               {"hr_upscaler", {"Latent"}},
@@ -57,7 +53,6 @@ constexpr const char* kOthers[] = {"styles",
                                    "s_min_uncond",
                                    "s_churn",
                                    "s_tmin",
-                                   "override_settings",
                                    "refiner_checkpoint",
                                    "disable_extra_networks",
                                    "firstpass_image",
@@ -85,7 +80,6 @@ constexpr const char* kOthers[] = {"styles",
                                    "include_init_images",
                                    "mask_round",
                                    "distilled_cfg_scale",
-                                   "save_images",
                                    "use_deprecated_controlnet"};
 
 bool is_empty(const Json& value) {
@@ -122,12 +116,10 @@ Result<void> read_settings(const Json& settings, Asked& asked) {
     else if (name == "CLIP_stop_at_last_layers")
       asked.fields["clip_skip"] = value;
     else if (name == "samples_format" && value.is_string())
-      asked.format = value == "jpg" ? "jpeg" : value.get<std::string>();
+      TRY(set_format(asked, name, value == "jpg" ? "jpeg" : value.get<std::string>()));
     else if (!is_empty(value))
       return usage_error(str("[server.sdapi] override_settings: \"", printable(name), "\" is not known here"));
   }
-  if (asked.format != "png" && asked.format != "jpeg" && asked.format != "webp")
-    return expected("samples_format", "png, jpg or webp");
   return {};
 }
 
@@ -255,7 +247,7 @@ HttpResponse png_info(const std::string& text) {
     const Json body = TRY(parse_json(text));
     if (!body.is_object() || !body.contains("image")) return expected("image", "a picture in base64");
     const std::string bytes = TRY(picture_of("image", body["image"]));
-    return parameters_of(std::as_bytes(std::span(bytes.data(), bytes.size())));
+    return parameters_of(bytes_of(bytes));
   };
   const Result<std::string> parameters = read();
   if (!parameters) return refusal(parameters.error());

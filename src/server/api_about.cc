@@ -110,7 +110,7 @@ Json fields_of(const GenerationInfo& info) {
 }
 
 HttpResponse png_info(const std::string& bytes) {
-  const Result<std::string> parameters = parameters_of(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  const Result<std::string> parameters = parameters_of(bytes_of(bytes));
   if (!parameters) return refusal(parameters.error());
   const Result<GenerationInfo> info = parse_parameters(*parameters);
   if (!info) return refusal(info.error());
@@ -126,10 +126,12 @@ Json openapi(const Router& router) {
     Json operation = {
         {"summary", route.summary},
         {"responses", {{"default", {{"description", "the answer, or {\"error\": {message, type, param, code}}"}}}}}};
-    if (const size_t hole = path.find("{}"); hole != std::string::npos) {
-      path.replace(hole, 2, "{id}");
-      operation["parameters"] = {
-          {{"name", "id"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}};
+    for (const char* name : {"id", "index"}) {  // in this order, in every path that has any
+      const size_t hole = path.find("{}");
+      if (hole == std::string::npos) break;
+      path.replace(hole, 2, str("{", name, "}"));
+      operation["parameters"].push_back(
+          {{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
     }
     paths[path][method] = operation;
   }

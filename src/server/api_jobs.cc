@@ -1,6 +1,7 @@
 // /api/jobs: what the page uses, and programs that want to see a picture grow.
 #include "base/strings.h"
 #include "pipeline/options_json.h"
+#include "pipeline/parse.h"
 #include "server/base64.h"
 #include "server/router.h"
 #include "server/service.h"
@@ -63,12 +64,8 @@ Result<Asked> read_job(const std::string& text) {
   if (const std::string init = TRY(take_text(body, "init_image")); !init.empty())
     asked.init = TRY(from_base64("init_image", init));
   if (const std::string mask = TRY(take_text(body, "mask")); !mask.empty()) asked.mask = TRY(from_base64("mask", mask));
-  if (const std::string format = TRY(take_text(body, "output_format")); !format.empty()) {
-    if (format != "png" && format != "jpeg" && format != "webp")
-      return usage_error(
-          str("[server.jobs] output_format expected png, jpeg or webp, got \"", printable(format), "\""));
-    asked.format = format;
-  }
+  if (const std::string format = TRY(take_text(body, "output_format")); !format.empty())
+    TRY(set_format(asked, "output_format", format));
   if (const auto preview = body.find("preview"); preview != body.end()) {
     if (!preview->is_boolean()) return usage_error("[server.jobs] preview expected true or false");
     asked.preview = *preview;
@@ -140,10 +137,14 @@ HttpResponse no_job() {
   return error_response(404, "[server.jobs] there is no such job, or it is forgotten", "id");
 }
 
-HttpResponse picture_response(const Job& job, size_t index) {
-  if (index >= job.pictures.size()) return error_response(404, "[server.jobs] this picture is not there (yet)");
-  const std::string type = job.spec.format == "jpg" ? "jpeg" : job.spec.format;
-  return {200, "image/" + type, job.pictures[index].bytes, {{"Cache-Control", "private, max-age=86400, immutable"}}};
+HttpResponse picture_response(const Job& job, const std::string& number) {
+  const Result<int> index = parse_number<int>("picture", number, 0, INT_MAX);
+  if (!index || static_cast<size_t>(*index) >= job.pictures.size())
+    return error_response(404, "[server.jobs] this picture is not there (yet)");
+  return {200,
+          "image/" + job.spec.format,
+          job.pictures[static_cast<size_t>(*index)].bytes,
+          {{"Cache-Control", "private, max-age=86400, immutable"}}};
 }
 
 }  // namespace
@@ -160,13 +161,13 @@ void add_job_routes(Router& router, Service& service) {
               false, "Put a picture into the queue"});
   router.add({"GET", "/api/jobs/{}",
               [&service](HttpRequest& request, ClientWatch&) -> Awaitable<HttpResponse> {
-                const JobPtr job = service.queue().find(request.parameter);
+                const JobPtr job = service.queue().find(request.parameters[0]);
                 co_return job ? json_response(job_json(service, *job)) : no_job();
               },
               false, "How far a job is"});
   router.add({"DELETE", "/api/jobs/{}",
               [&service](HttpRequest& request, ClientWatch&) -> Awaitable<HttpResponse> {
-                const JobPtr job = service.queue().find(request.parameter);
+                const JobPtr job = service.queue().find(request.parameters[0]);
                 if (!job) co_return no_job();
                 service.cancel(job);
                 while (!job->is_over()) co_await job->changed(kKeepAlive);
@@ -175,7 +176,7 @@ void add_job_routes(Router& router, Service& service) {
               false, "Cancel a job"});
   router.add({"GET", "/api/jobs/{}/events",
               [&service](HttpRequest& request, ClientWatch&) -> Awaitable<HttpResponse> {
-                const JobPtr job = service.queue().find(request.parameter);
+                const JobPtr job = service.queue().find(request.parameters[0]);
                 if (!job) co_return no_job();
                 HttpResponse response;
                 response.events = [&service, job](EventStream& out) -> Awaitable<void> {
@@ -184,13 +185,12 @@ void add_job_routes(Router& router, Service& service) {
                 co_return response;
               },
               false, "Follow a job (server-sent events)"});
-  for (size_t index = 0; index < static_cast<size_t>(service.limits().pictures); ++index)
-    router.add({"GET", str("/api/jobs/{}/images/", index),
-                [&service, index](HttpRequest& request, ClientWatch&) -> Awaitable<HttpResponse> {
-                  const JobPtr job = service.queue().find(request.parameter);
-                  co_return job ? picture_response(*job, index) : no_job();
-                },
-                false, index == 0 ? "A finished picture" : ""});
+  router.add({"GET", "/api/jobs/{}/images/{}",
+              [&service](HttpRequest& request, ClientWatch&) -> Awaitable<HttpResponse> {
+                const JobPtr job = service.queue().find(request.parameters[0]);
+                co_return job ? picture_response(*job, request.parameters[1]) : no_job();
+              },
+              false, "A finished picture"});
 }
 
 }  // namespace sfumato::server

@@ -65,9 +65,7 @@ Result<bool> read_own_field(const std::string& field, const Json& value, ImagesR
     if (format != "url" && format != "b64_json") return expected(field, "url or b64_json");
     request.as_url = format == "url";
   } else if (field == "output_format") {
-    asked.format = TRY(text_of(field, value));
-    if (asked.format != "png" && asked.format != "jpeg" && asked.format != "webp")
-      return expected(field, "png, jpeg or webp");
+    TRY(set_format(asked, field, TRY(text_of(field, value))));
   } else if (field == "output_compression") {
     asked.quality = std::max(1, TRY(whole_number(field, value, 0, 100)));
   } else if (field == "stream") {
@@ -106,7 +104,6 @@ Result<ImagesRequest> read_generation(const HttpRequest& http) {
   if (!body.is_object()) return usage_error("[server.images] expected a JSON object with a prompt");
   ImagesRequest request;
   for (const auto& [field, value] : body.items()) TRY(read_field(field, value, request));
-  request.asked.preview = request.stream && request.partial_images > 0;
   return request;
 }
 
@@ -219,6 +216,7 @@ Handler images_handler(Service& service, Result<ImagesRequest> (*read)(const Htt
   return [&service, read, prefix](HttpRequest& http, ClientWatch& client) -> Awaitable<HttpResponse> {
     Result<ImagesRequest> request = read(http);
     if (!request) co_return refusal(request.error());
+    request->asked.preview = request->stream && request->partial_images > 0;
     std::variant<JobPtr, HttpResponse> submitted = co_await service.submit(std::move(request->asked));
     if (auto* refused = std::get_if<HttpResponse>(&submitted)) co_return std::move(*refused);
     const JobPtr job = std::get<JobPtr>(submitted);
@@ -254,7 +252,7 @@ void add_openai_routes(Router& router, Service& service) {
               false, "The models (OpenAI)"});
   router.add({"GET", "/v1/models/{}",
               [&service](HttpRequest& http, ClientWatch&) -> Awaitable<HttpResponse> {
-                if (const ServedModel* model = service.find_model(http.parameter))
+                if (const ServedModel* model = service.find_model(http.parameters[0]))
                   co_return json_response(model_json(*model));
                 co_return error_response(404, "[server.model] there is no such model", "model", "model_not_found");
               },

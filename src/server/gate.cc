@@ -53,9 +53,8 @@ std::string host_name(std::string_view host) {
 
 Result<std::vector<std::string>> read_keys(const std::string& path) {
   const auto file = TRY(MappedFile::open(path));
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
   std::vector<std::string> keys;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string& line : split(file->text(), '\n')) {
     const std::string_view key = trim(line);
     if (key.empty()) continue;
     if (key.size() < kShortestKey)

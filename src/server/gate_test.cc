@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/strings.h"
 #include "server/router.h"
 
 namespace sfumato::server {
@@ -70,7 +71,7 @@ TEST(Gate, KeyFiles) {
 
 TEST(Router, FindsByMethodAndPath) {
   Router router;
-  for (const char* path : {"/a", "/a/{}", "/a/{}/b"}) router.add({"GET", path, nullptr});
+  for (const char* path : {"/a", "/a/{}", "/a/{}/b", "/a/{}/c/{}"}) router.add({"GET", path, nullptr});
   router.add({"POST", "/a", nullptr});
   const auto find = [&](const char* method, const char* path) {
     HttpRequest request;
@@ -78,15 +79,16 @@ TEST(Router, FindsByMethodAndPath) {
     request.path = path;
     unsigned status = 0;
     const Route* route = router.find(request, status);
-    return route ? route->path + " " + request.parameter : std::to_string(status);
+    return route ? route->path + " " + join(request.parameters, " ") : std::to_string(status);
   };
   EXPECT_EQ(find("GET", "/a"), "/a ");
   EXPECT_EQ(find("HEAD", "/a"), "/a ");
   EXPECT_EQ(find("GET", "/a/x"), "/a/{} x");
   EXPECT_EQ(find("GET", "/a/x/b"), "/a/{}/b x");
+  EXPECT_EQ(find("GET", "/a/x/c/y"), "/a/{}/c/{} x y");
   EXPECT_EQ(find("PUT", "/a"), "405");
   EXPECT_EQ(find("POST", "/a/x"), "405");
-  for (const char* path : {"", "/", "/b", "/a/", "/a//b", "/a/x/c", "/a/x/y/z"})
+  for (const char* path : {"", "/", "/b", "/a/", "/a//b", "/a/x/c", "/a/x/y/z", "/a/x/c/", "/a//c/y"})
     EXPECT_EQ(find("GET", path), "404") << path;
 }
 

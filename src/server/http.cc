@@ -241,11 +241,12 @@ class HttpServer::Session final : public ClientWatch, public EventStream {
   int requests_ = 0;
 };
 
-Result<void> HttpServer::listen(const std::string& host, int port) {
+Result<tcp::acceptor> open_acceptor(asio::io_context& loop, const std::string& host, int port,
+                                    std::string_view option) {
   error_code failed;
   const auto address = asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, failed);
   if (failed) return usage_error(str("[server.listen] --host expected an IP address, got \"", printable(host), "\""));
-  tcp::acceptor acceptor(loop_);
+  tcp::acceptor acceptor(loop);
   const tcp::endpoint endpoint(address, static_cast<uint16_t>(port));
   acceptor.open(endpoint.protocol(), failed);
   if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
@@ -253,21 +254,22 @@ Result<void> HttpServer::listen(const std::string& host, int port) {
   if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
   if (failed)
     return runtime_error(str("[server.listen] cannot listen on ", host, ":", port, ": ", failed.message(),
-                             "; is another server there? --port takes another"));
-  port_ = acceptor.local_endpoint().port();
-  asio::co_spawn(loop_, accept(std::move(acceptor)), asio::detached);
+                             "; is another server there? ", option, " takes another"));
+  return acceptor;
+}
+
+Result<void> HttpServer::listen(const std::string& host, int port) {
+  acceptor_ = TRY(open_acceptor(loop_, host, port, "--port"));
+  port_ = acceptor_->local_endpoint().port();
+  asio::co_spawn(loop_, accept(), asio::detached);
   return {};
 }
 
-Awaitable<void> HttpServer::accept(tcp::acceptor acceptor) {
-  close_idle_.push_back([&acceptor] {
-    error_code ignored;
-    acceptor.close(ignored);
-  });
+Awaitable<void> HttpServer::accept() {
   while (!draining_) {
     error_code failed;
     tcp::socket socket(loop_);
-    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
+    co_await acceptor_->async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
     if (failed && !draining_) {  // out of file descriptors: give some time to come back
       asio::steady_timer timer(loop_, std::chrono::milliseconds(50));
       co_await timer.async_wait(asio::use_awaitable);
@@ -283,8 +285,8 @@ Awaitable<void> HttpServer::accept(tcp::acceptor acceptor) {
 
 void HttpServer::drain() {
   draining_ = true;
-  for (const auto& close : close_idle_) close();
-  close_idle_.clear();
+  error_code ignored;
+  if (acceptor_) acceptor_->close(ignored);
 }
 
 }  // namespace sfumato::server

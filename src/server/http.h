@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,7 +26,7 @@ struct HttpRequest {
   std::string query;
   std::map<std::string, std::string> headers;  ///< names in lower case
   std::string body;
-  std::string parameter;  ///< what stands for {} in the route's path
+  std::vector<std::string> parameters;  ///< what stands for each {} of the route's path
 
   std::string_view header(const std::string& name) const;
 };
@@ -72,6 +73,10 @@ struct HttpLimits {
   std::chrono::seconds header_time{15}, body_time{120}, idle_time{60}, write_time{60};
 };
 
+/// Listens on an address, "localhost" or an IP; port 0: any. `option` is what chose the port, for the message.
+Result<boost::asio::ip::tcp::acceptor> open_acceptor(boost::asio::io_context& loop, const std::string& host, int port,
+                                                     std::string_view option);
+
 class HttpServer {
  public:
   /// Called when the answer is known, before it is written.
@@ -82,22 +87,22 @@ class HttpServer {
   /// Begins to listen. Port 0: any; `port` tells which. Errors: the address is not one, or is taken.
   Result<void> listen(const std::string& host, int port);
   int port() const { return port_; }
-  /// No new connections; those that are idle are closed, the others after their answer.
+  /// No new connections; those that there are end with their next answer.
   void drain();
   size_t connections() const { return connections_; }
 
  private:
   class Session;
-  Awaitable<void> accept(boost::asio::ip::tcp::acceptor acceptor);
+  Awaitable<void> accept();
 
   boost::asio::io_context& loop_;
   HttpLimits limits_;
   Handler handler_;
   Log log_;
+  std::optional<boost::asio::ip::tcp::acceptor> acceptor_;
   int port_ = 0;
   size_t connections_ = 0;
   bool draining_ = false;
-  std::vector<std::function<void()>> close_idle_;
 };
 
 }  // namespace sfumato::server

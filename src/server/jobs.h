@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 struct JobSpec {
   std::string model;
   nlohmann::json fields;       ///< of the option list; the seed is filled in
-  std::string format = "png";  ///< png, jpg or webp
+  std::string format = "png";  ///< png, jpeg or webp
   int quality = 95;
   bool preview = false;
   std::string init, mask;      ///< encoded pictures; empty: none
@@ -58,7 +58,7 @@ struct Job {
   int tries = 0;            ///< by how many workers
   bool is_to_stop = false;  ///< its worker was told
   double batch_work = 1;    ///< of all that it is drawn together with
-  Clock::time_point submitted = Clock::now(), started = {}, finished = {};
+  Clock::time_point started = {}, finished = {};
 
   bool is_over() const { return state != JobState::kQueued && state != JobState::kRunning; }
   double seconds() const;  ///< of drawing, so far or in all

@@ -1,18 +1,19 @@
 #include "server/router.h"
 
+#include "base/strings.h"
+
 namespace sfumato::server {
 namespace {
 
-/// Does `path` fit `pattern`? `parameter` takes what stands for {}.
-bool fits(std::string_view pattern, std::string_view path, std::string& parameter) {
-  const size_t hole = pattern.find("{}");
-  if (hole == std::string_view::npos) return pattern == path;
-  const std::string_view after = pattern.substr(hole + 2);
-  if (path.size() <= hole + after.size() || !path.starts_with(pattern.substr(0, hole)) || !path.ends_with(after))
-    return false;
-  const std::string_view middle = path.substr(hole, path.size() - hole - after.size());
-  if (after.empty() && middle.find('/') != std::string_view::npos) return false;
-  parameter = middle;
+/// Does `path` fit `pattern`, segment by segment? `parameters` takes what stands for each {}; none of it is empty.
+bool fits(std::string_view pattern, std::string_view path, std::vector<std::string>& parameters) {
+  const std::vector<std::string> wanted = split(pattern, '/'), given = split(path, '/');
+  if (wanted.size() != given.size()) return false;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const bool is_hole = wanted[i] == "{}";
+    if (is_hole ? given[i].empty() : wanted[i] != given[i]) return false;
+    if (is_hole) parameters.push_back(given[i]);
+  }
   return true;
 }
 
@@ -22,11 +23,11 @@ const Route* Router::find(HttpRequest& request, unsigned& status) const {
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   status = 404;
   for (const Route& route : routes_) {
-    std::string parameter;
-    if (!fits(route.path, request.path, parameter)) continue;
+    std::vector<std::string> parameters;
+    if (!fits(route.path, request.path, parameters)) continue;
     status = 405;
     if (route.method != method) continue;
-    request.parameter = parameter;
+    request.parameters = std::move(parameters);
     return &route;
   }
   return nullptr;

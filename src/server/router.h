@@ -9,7 +9,7 @@ namespace sfumato::server {
 
 struct Route {
   std::string method;
-  std::string path;  ///< one segment may be {}: it becomes HttpRequest::parameter
+  std::string path;  ///< a segment {} is any: it becomes one of HttpRequest::parameters
   Handler handler;
   bool is_open = false;      ///< without an API key: health and the page
   std::string summary = {};  ///< for the OpenAPI document

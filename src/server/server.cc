@@ -33,7 +33,7 @@ class Server {
         queue_(loop_.get_executor(), options_.queue),
         workers_(loop_, options_.workers, queue_,
                  [this](const char* event, Json fields) { log(event, std::move(fields)); }),
-        service_(loop_, std::move(options_.models), options_.requests, queue_, workers_),
+        service_(std::move(options_.models), options_.requests, queue_, workers_),
         http_(
             loop_, options_.http, [this](HttpRequest& request, ClientWatch& client) { return handle(request, client); },
             [this](const HttpRequest& request, const HttpResponse& response, double seconds) {
@@ -48,7 +48,9 @@ class Server {
 
   Result<void> run() {
     TRY(http_.listen(options_.host, options_.port));
-    if (options_.agent_port > 0) TRY(listen_for_agent());
+    if (options_.agent_port > 0)
+      asio::co_spawn(loop_, answer_agent(TRY(open_acceptor(loop_, options_.host, options_.agent_port, "--agent-port"))),
+                     asio::detached);
     asio::co_spawn(loop_, watch_signals(), asio::detached);
     workers_.start();
     log("listening", {{"host", options_.host}, {"port", http_.port()}, {"workers", options_.workers.count}});
@@ -124,22 +126,6 @@ class Server {
     for (int i = 0; i < kMostLooks && http_.connections() > 0; ++i) co_await pause(kLook);
     log("stopped", Json::object());
     loop_.stop();
-  }
-
-  Result<void> listen_for_agent() {
-    boost::system::error_code failed;
-    tcp::acceptor acceptor(loop_);
-    const tcp::endpoint endpoint(asio::ip::make_address(options_.host == "localhost" ? "127.0.0.1" : options_.host),
-                                 static_cast<uint16_t>(options_.agent_port));
-    acceptor.open(endpoint.protocol(), failed);
-    if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
-    if (!failed) acceptor.bind(endpoint, failed);
-    if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
-    if (failed)
-      return runtime_error(
-          str("[server.listen] cannot listen on --agent-port ", options_.agent_port, ": ", failed.message()));
-    asio::co_spawn(loop_, answer_agent(std::move(acceptor)), asio::detached);
-    return {};
   }
 
   /// HAProxy's agent protocol: a line with a state and a weight.

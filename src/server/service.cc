@@ -30,12 +30,7 @@ std::string field_at_fault(std::string_view message) {
 
 Result<std::shared_ptr<const Image>> look_into(const std::string& bytes, int64_t most_pixels) {
   if (bytes.empty()) return std::shared_ptr<const Image>();
-  return std::make_shared<const Image>(
-      TRY(decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())), {.max_pixels = most_pixels})));
-}
-
-uint32_t random_seed() {
-  return std::random_device{}() & 0x7fffffff;  // leaves room for seed + i
+  return std::make_shared<const Image>(TRY(decode_image(bytes_of(bytes), {.max_pixels = most_pixels})));
 }
 
 }  // namespace
@@ -50,13 +45,17 @@ HttpResponse refusal(const Error& error) {
 }
 
 bool is_for_requests(const Option& option) {
-  const bool is_of_the_run = option.group == OptionGroup::kModel || option.group == OptionGroup::kMachine ||
-                             option.group == OptionGroup::kOutput;
-  return !is_of_the_run && option.value != "FILE" && option.names[0] != "--batch-size";
+  return concerns_a_picture(option) && option.value != "FILE";
 }
 
-Service::Service(asio::io_context&, std::vector<ServedModel> models, RequestLimits limits, JobQueue& queue,
-                 Workers& workers)
+Result<void> set_format(Asked& asked, std::string_view field, const std::string& format) {
+  if (format != "png" && format != "jpeg" && format != "webp")
+    return usage_error(str("[server.request] ", field, " expected png, jpeg or webp, got \"", printable(format), "\""));
+  asked.format = format;
+  return {};
+}
+
+Service::Service(std::vector<ServedModel> models, RequestLimits limits, JobQueue& queue, Workers& workers)
     : models_(std::move(models)), limits_(limits), queue_(queue), workers_(workers) {
   queue_.on_finish = [this](const Job& job) {
     ++counters_.jobs[std::string(state_name(job.state))];

@@ -1,6 +1,5 @@
 #pragma once
 // What all families of endpoints share: from a request to a job, and to its end.
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <map>
 #include <string>
@@ -25,10 +24,13 @@ struct Asked {
   nlohmann::json fields = nlohmann::json::object();  ///< of the option list
   std::string init, mask;                            ///< encoded pictures; empty: none
   bool mask_is_alpha = false;                        ///< where the mask is transparent, the picture is repainted
-  std::string format = "png";                        ///< png, jpg or webp
+  std::string format = "png";                        ///< png, jpeg or webp: set_format()
   int quality = 95;
   bool preview = false;
 };
+
+/// `field` asks for pictures in this format.
+Result<void> set_format(Asked& asked, std::string_view field, const std::string& format);
 
 /// A limit of this server, as opposed to a value that makes no sense: 422.
 Error limit_error(const std::string& message);
@@ -50,8 +52,7 @@ struct Counters {
 
 class Service {
  public:
-  Service(boost::asio::io_context& loop, std::vector<ServedModel> models, RequestLimits limits, JobQueue& queue,
-          Workers& workers);
+  Service(std::vector<ServedModel> models, RequestLimits limits, JobQueue& queue, Workers& workers);
 
   /// Checks every value, and puts the job into the queue. Errors: usage (400), limits (422), no place (429), drain
   /// (503).
@@ -84,7 +85,7 @@ class Service {
   bool draining_ = false;
 };
 
-/// May a request set this option? Not files of the server's, nor what concerns the whole run.
+/// May a request set this option? It concerns a picture, and is no file of the server's.
 bool is_for_requests(const Option& option);
 
 }  // namespace sfumato::server

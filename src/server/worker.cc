@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -23,12 +22,7 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kStages[] = {"text", "encode", "sample", "decode"};  // by Progress::Stage
 constexpr int kPreviewQuality = 80;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
 
 class Worker {
  public:
@@ -37,9 +31,10 @@ class Worker {
   int run() {
     Frame setup;
     if (!read_frame(fd_, setup)) return 0;
+    RunOptions run;
+    find_option("precision")->set(run, setup.header.at("precision").get<std::string>()).value();
+    options_.precision = run.pipeline.precision;
     options_.threads = setup.header.at("threads");
-    find_option("precision")->set(run_defaults_, setup.header.at("precision").get<std::string>()).value();
-    options_.precision = run_defaults_.pipeline.precision;
     models_ = setup.header.at("models");
     const Result<void> loaded = load(setup.header.at("preload"));
     if (!loaded) {
@@ -147,7 +142,7 @@ class Worker {
       if (is_cancelled(id)) return false;
       send("progress",
            {{"id", id},
-            {"stage", kStages[static_cast<int>(p.stage)]},
+            {"stage", stage_name(p.stage)},
             {"step", p.batch * p.steps + p.step},
             {"steps", p.batches * p.steps}},
            wants_preview && !p.denoised.empty() ? preview(p) : std::string());
@@ -178,7 +173,6 @@ class Worker {
   }
 
   int fd_;
-  RunOptions run_defaults_;
   PipelineOptions options_;
   Json models_;
   std::string loaded_;

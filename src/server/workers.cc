@@ -87,11 +87,6 @@ bool Workers::is_ready() const {
   return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->ready; });
 }
 
-size_t Workers::busy() const {
-  return static_cast<size_t>(
-      std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return !w->jobs.empty(); }));
-}
-
 void Workers::cancel(const JobPtr& job) {
   for (const auto& worker : workers_) {
     if (std::find(worker->jobs.begin(), worker->jobs.end(), job) == worker->jobs.end()) continue;

@@ -39,7 +39,6 @@ class Workers {
   /// At least one worker can draw.
   bool is_ready() const;
   int restarts() const { return restarts_; }
-  size_t busy() const;
   /// A model that cannot be loaded at all: the server's end.
   const std::optional<Error>& fatal() const { return fatal_; }
 

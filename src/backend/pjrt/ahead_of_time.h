@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "backend/backend.h"
 #include "base/result.h"
 #include "ir/graph.h"
-#include "tensor/dtype.h"
 
 namespace sfumato::pjrt {
 
@@ -26,7 +26,7 @@ class AheadOfTime {
   virtual std::string device_kind() const = 0;  ///< "TPU v5 lite"
   virtual int devices() const = 0;
   /// Compiles for `replicas` devices.
-  virtual Result<ProgramCost> compile(ir::Graph graph, DType compute, int replicas) = 0;
+  virtual Result<ProgramCost> compile(ir::Graph graph, Precision precision, int replicas) = 0;
 };
 
 }  // namespace sfumato::pjrt

@@ -1,7 +1,6 @@
 #include "backend/pjrt/compile_cache.h"
 
 #include <openssl/sha.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <fstream>
 #include <vector>
 
+#include "base/replace_file.h"
 #include "base/strings.h"
 
 namespace sfumato::pjrt {
@@ -59,16 +59,7 @@ void CompileCache::store(const std::string& key, std::string_view program) const
   if (folder_.empty() || program.size() + kHashSize > most_bytes_) return;
   std::error_code failed;
   fs::create_directories(folder_, failed);
-  const fs::path part = folder_ / str(key, ".", getpid(), ".part");  // other processes see all of it or nothing
-  {
-    std::ofstream file(part, std::ios::binary);
-    file << sha256({key, program}) << program;
-    if (!file.flush()) {
-      fs::remove(part, failed);
-      return;
-    }
-  }
-  fs::rename(part, path(key), failed);
+  if (!replace_file(path(key), sha256({key, program}).append(program))) return;
   shrink();
 }
 

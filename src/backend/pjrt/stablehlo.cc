@@ -323,6 +323,11 @@ class Lowering {
 
 }  // namespace
 
+DType compute_type(Precision precision) {
+  CHECK(precision != Precision::kAuto, "resolved before");
+  return precision == Precision::kBF16 ? DType::kBF16 : precision == Precision::kF16 ? DType::kF16 : DType::kF32;
+}
+
 StableHlo to_stablehlo(const ir::Graph& graph, DType compute) {
   return Lowering(graph, compute).run();
 }

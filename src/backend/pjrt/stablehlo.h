@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.h"
 #include "ir/graph.h"
 
 namespace sfumato::pjrt {
@@ -34,5 +35,7 @@ struct StableHlo {
 /// Sums of products, norms, softmax and activations are float in any case; inputs and outputs are float.
 /// Attention goes by blocks of queries, written out one after the other: all scores at once never exist.
 StableHlo to_stablehlo(const ir::Graph& graph, DType compute);
+/// `compute` of a precision; not of kAuto.
+DType compute_type(Precision precision);
 
 }  // namespace sfumato::pjrt

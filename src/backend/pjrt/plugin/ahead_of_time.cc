@@ -36,17 +36,10 @@ class Compiler final : public AheadOfTime {
   std::string device_kind() const override { return kind_; }
   int devices() const override { return devices_; }
 
-  Result<ProgramCost> compile(ir::Graph graph, DType compute, int replicas) override {
+  Result<ProgramCost> compile(ir::Graph graph, Precision precision, int replicas) override {
     passes::run_all(graph);
-    std::string text = to_stablehlo(graph, compute).text;
-    const std::string options = compile_options(replicas);
-    constexpr std::string_view kFormat = "mlir";
-    PJRT_Program program{};
-    program.struct_size = PJRT_Program_STRUCT_SIZE;
-    program.code = text.data();
-    program.code_size = text.size();
-    program.format = kFormat.data();
-    program.format_size = kFormat.size();
+    const std::string text = to_stablehlo(graph, compute_type(precision)).text, options = compile_options(replicas);
+    const PJRT_Program program = program_of(text);
     auto args = PJRT_ARGS(Compile);
     args.topology = topology_.get();
     args.program = &program;

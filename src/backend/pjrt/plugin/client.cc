@@ -121,13 +121,7 @@ Result<Tensor> Client::download(PJRT_Buffer* buffer, const Shape& shape) const {
 }
 
 Result<LoadedExecutableHandle> Client::compile(const std::string& text, const std::string& options) const {
-  constexpr std::string_view kFormat = "mlir";
-  PJRT_Program program{};
-  program.struct_size = PJRT_Program_STRUCT_SIZE;
-  program.code = const_cast<char*>(text.data());  // not written to
-  program.code_size = text.size();
-  program.format = kFormat.data();
-  program.format_size = kFormat.size();
+  const PJRT_Program program = program_of(text);
   auto args = PJRT_ARGS(Client_Compile);
   args.client = client_.get();
   args.program = &program;

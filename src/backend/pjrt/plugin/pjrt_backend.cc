@@ -14,10 +14,6 @@
 namespace sfumato::pjrt {
 namespace {
 
-DType compute_type(Precision precision) {
-  return precision == Precision::kBF16 ? DType::kBF16 : precision == Precision::kF16 ? DType::kF16 : DType::kF32;
-}
-
 /// `view` in another float type. What the file already holds in that type goes to the device from where it is mapped.
 Tensor converted(const TensorView& view, DType dtype) {
   Tensor out(view.shape, dtype);

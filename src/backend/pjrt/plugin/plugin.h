@@ -84,6 +84,9 @@ using TopologyHandle = PJRT_OWNED(TopologyDescription, topology);
 /// Waits for it.
 Result<void> await(const Plugin& plugin, EventHandle event);
 
+/// StableHLO text as the compiler takes it; points into `text`.
+PJRT_Program program_of(const std::string& text);
+
 /// Compile options: one program on `replicas` devices, 0 to replicas - 1. A serialized xla.CompileOptionsProto.
 std::string compile_options(int replicas);
 
