@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "text/clean.h"
+#include "text/vocabulary.h"
 
 namespace sfumato::text {
 namespace {
@@ -91,6 +92,25 @@ TEST(Prompt, PaddingAndTheEndToken) {
   EXPECT_EQ(cats(1, 0).ids.back(), 0);
   EXPECT_EQ(cats(1, kEndToken).ids.back(), kEndToken);
   EXPECT_EQ(tokenize_prompt(Tokenizer::clip(), "", 0).end_index, 1);
+}
+
+TEST(Vocabulary, KnowsItsOwnMergesFromOthers) {
+  const std::string own = clip_merges();
+  std::string merges = "#version: 0.2\n";  // then CLIP's lines, without the first and those that CLIP leaves out
+  size_t end = own.find('\n') + 1;
+  const size_t begin = end;
+  for (int i = 0; i < 48894; ++i) end = own.find('\n', end) + 1;
+  merges += own.substr(begin, end - begin);
+  EXPECT_TRUE(is_clip_merges(merges));
+  EXPECT_TRUE(is_clip_merges(merges.substr(0, merges.size() - 1)));
+  std::string windows;
+  for (const char c : merges) windows += c == '\n' ? "\r\n" : std::string(1, c);
+  EXPECT_TRUE(is_clip_merges(windows));
+  EXPECT_FALSE(is_clip_merges(merges + own.substr(end, own.find('\n', end) + 1 - end)));      // one more
+  EXPECT_FALSE(is_clip_merges(merges.substr(0, merges.rfind('\n', merges.size() - 2) + 1)));  // one fewer
+  merges[merges.size() / 2] ^= 1;
+  EXPECT_FALSE(is_clip_merges(merges));
+  for (const char* none : {"", "\n", "#version: 0.2", "#version: 0.2\n"}) EXPECT_FALSE(is_clip_merges(none));
 }
 
 TEST(Clean, FixesWhatFtfyFixes) {

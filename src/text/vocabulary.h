@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <string_view>
 
 namespace sfumato::text {
 
@@ -9,6 +8,6 @@ std::string clip_merges();
 
 /// Is `merges`, a tokenizer's merges.txt, CLIP's? A model that was trained with another one cannot be served: every
 /// prompt would be spelled wrong.
-bool is_clip_merges(std::string_view merges);
+bool is_clip_merges(std::string merges);
 
 }  // namespace sfumato::text
