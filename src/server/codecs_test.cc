@@ -100,8 +100,9 @@ TEST(Multipart, AnyCutOrChangedByteIsHandled) {
   for (int i = 0; i < 20'000; ++i) {
     std::string changed = body;
     for (int n = 0; n < 3; ++n) changed[random() % changed.size()] = static_cast<char>(random() % 256);
-    if (const auto parts = parse_form(kType, changed))
+    if (const auto parts = parse_form(kType, changed)) {
       for (const FormPart& part : *parts) EXPECT_LE(part.body.size(), body.size());
+    }
   }
 }
 
