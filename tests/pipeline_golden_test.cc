@@ -178,6 +178,25 @@ TEST(PipelineShared, StoppingAndFailingOnesLeaveTheOthersAlone) {
   EXPECT_EQ(steps, 3);  // one batch of four pictures, of two requests, and one of the third's
 }
 
+TEST(PipelineShared, WarningsQuoteARequestsOwnPrompts) {
+  const auto pipeline = load("sd1");
+  std::vector<Request> requests = requests_alike();
+  std::string longer = "secret";
+  for (int i = 0; i < 80; ++i) longer += " cat";
+  requests[0].prompts = {longer};  // three pictures, one warning
+  requests[2].prompts = {longer, "a boat"};
+  requests[2].clip_skip = requests[0].clip_skip;  // encoded once for both
+  const auto together = pipeline->generate_together(requests);
+  ASSERT_TRUE(together[0] && together[1] && together[2]);
+  const auto of_length = [&](size_t r) {
+    return std::ranges::count_if(pipeline->warnings(r),
+                                 [](const std::string& w) { return w.find("75 tokens") != w.npos; });
+  };
+  EXPECT_EQ(of_length(0), 1);
+  EXPECT_EQ(of_length(1), 0);
+  EXPECT_EQ(of_length(2), 1);
+}
+
 TEST(PipelineShared, ProgressCountsARequestsOwnBatches) {
   const auto pipeline = load("sd1");
   std::vector<Request> requests = requests_alike();

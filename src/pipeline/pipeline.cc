@@ -25,6 +25,7 @@ struct Pipeline::Task {
   const Request* request;
   Plan plan;
   Result<std::vector<Picture>>* result;  ///< grows; an error when it was stopped or failed
+  std::vector<std::string>* warnings;    ///< its own alone: they quote its prompts
   const Conditioning* negative = nullptr;
   std::vector<const Conditioning*> positive = {};  ///< one a picture
   int first_batch = 0, batches = 1;                ///< of all the batches, those with its pictures
@@ -39,8 +40,12 @@ struct Pipeline::Task {
 
 /// Each prompt is encoded once, whoever has it.
 struct Pipeline::Encodings {
-  std::map<std::pair<std::string, int>, Conditioning> prompts;  ///< by text and clip skip
-  std::map<std::optional<std::string>, Conditioning> negatives;
+  struct Entry {
+    Conditioning conditioning;
+    std::vector<std::string> warnings;
+  };
+  std::map<std::pair<std::string, int>, Entry> prompts;  ///< by text and clip skip
+  std::map<std::optional<std::string>, Entry> negatives;
 };
 
 /// A picture in a batch.
@@ -83,14 +88,14 @@ Result<std::vector<Picture>> Pipeline::generate(const Request& request) {
 }
 
 std::vector<Result<std::vector<Picture>>> Pipeline::generate_together(std::span<const Request> requests) {
-  warnings_.clear();
+  warnings_.assign(std::max<size_t>(1, requests.size()), {});
   std::vector<Result<std::vector<Picture>>> results;
   for (size_t i = 0; i < requests.size(); ++i) results.push_back(std::vector<Picture>());
   std::vector<Task> tasks;
   for (size_t i = 0; i < requests.size(); ++i) {
     Result<Plan> plan = make_plan(model_, requests[i]);
     if (plan)
-      tasks.push_back({&requests[i], std::move(*plan), &results[i]});
+      tasks.push_back({&requests[i], std::move(*plan), &results[i], &warnings_[i]});
     else
       results[i] = plan.error();
   }
@@ -111,11 +116,11 @@ Result<void> Pipeline::draw(std::span<Task> tasks) try {
     for (Task& task : tasks) task.plan.batch_size = std::min(std::max(task.request->batch_size, 1), most);
   }
   const int pass = plan.batch_size * devices;
-  for (const std::string& note : plan.schedule.notes) warnings_.push_back(note);
   std::vector<Slot> slots;
   for (Task& task : tasks) {
     const std::string key = batch_key(task.plan, *task.request);
     CHECK(tasks.size() == 1 || (!key.empty() && key == batch_key(plan, *tasks.front().request)), "requests are alike");
+    *task.warnings = task.plan.schedule.notes;
     task.first_batch = static_cast<int>(slots.size()) / pass;
     for (size_t i = 0; i < task.plan.prompts.size(); ++i)
       slots.push_back({&task, static_cast<int>(i), static_cast<int>(slots.size()) / pass});
@@ -139,15 +144,23 @@ Result<void> Pipeline::draw(std::span<Task> tasks) try {
 
 Result<void> Pipeline::encode(Task& task, Encodings& encodings) {
   const Request& request = *task.request;
+  const auto warn = [&](const Encodings::Entry& entry) {
+    task.warnings->insert(task.warnings->end(), entry.warnings.begin(), entry.warnings.end());
+  };
   for (const std::string& prompt : task.plan.prompts) {
     const auto [at, is_new] = encodings.prompts.try_emplace({prompt, request.clip_skip});
-    if (is_new) at->second = TRY(encode_prompt(model_, programs_, prompt, request.clip_skip, warnings_));
-    task.positive.push_back(&at->second);
+    Encodings::Entry& entry = at->second;
+    if (is_new) entry.conditioning = TRY(encode_prompt(model_, programs_, prompt, request.clip_skip, entry.warnings));
+    const bool is_known = std::ranges::count(task.positive, &entry.conditioning) > 0;  // several pictures of one prompt
+    if (!is_known) warn(entry);
+    task.positive.push_back(&entry.conditioning);
   }
   if (!task.plan.guided) return {};
   const auto [at, is_new] = encodings.negatives.try_emplace(request.negative_prompt);
-  if (is_new) at->second = TRY(encode_negative(model_, programs_, request.negative_prompt, warnings_));
-  task.negative = &at->second;
+  Encodings::Entry& entry = at->second;
+  if (is_new) entry.conditioning = TRY(encode_negative(model_, programs_, request.negative_prompt, entry.warnings));
+  warn(entry);
+  task.negative = &entry.conditioning;
   return {};
 }
 
@@ -166,9 +179,11 @@ Result<void> Pipeline::draw_batch(std::span<const Slot> batch) {
       wanted.push_back(std::span(*latents).subspan(i * one, one));
     }
     if (slots.empty()) continue;
-    std::vector<Image> images = TRY(decode(wanted, plan));
+    std::string remark;
+    std::vector<Image> images = TRY(decode(wanted, plan, remark));
     for (size_t i = 0; i < slots.size(); ++i) {
       Task& task = *slots[i]->task;
+      if (!remark.empty() && std::ranges::count(*task.warnings, remark) == 0) task.warnings->push_back(remark);
       if (task.is_over()) continue;  // stopped while the picture before was taken
       std::vector<Picture>& pictures = **task.result;
       pictures.push_back(finish(task, slots[i]->index, wanted[i], std::move(images[i])));
@@ -236,7 +251,8 @@ Picture Pipeline::finish(const Task& task, int index, std::span<const float> lat
   return picture;
 }
 
-Result<std::vector<Image>> Pipeline::decode(const std::vector<std::span<const float>>& latents, const Plan& plan) {
+Result<std::vector<Image>> Pipeline::decode(const std::vector<std::span<const float>>& latents, const Plan& plan,
+                                            std::string& remark) {
   std::vector<Tensor> scaled;
   for (const std::span<const float> one : latents) {
     scaled.emplace_back(Shape{1, plan.latent.height, plan.latent.width, plan.latent.channels});
@@ -261,7 +277,7 @@ Result<std::vector<Image>> Pipeline::decode(const std::vector<std::span<const fl
     if (!fault) return images;
     if (precision == Precision::kF32) return *fault;
     vae_precision_ = Precision::kF32;
-    warnings_.push_back(str("the autoencoder overflowed at ", precision_name(precision), "; decoded again at fp32"));
+    remark = str("the autoencoder overflowed at ", precision_name(precision), "; decoded again at fp32");
   }
   CHECK(false);
 }

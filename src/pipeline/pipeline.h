@@ -46,8 +46,8 @@ class Pipeline {
   const ModelInfo& info() const { return model_.info; }
   Precision precision() const { return precision_; }
   const Backend& backend() const { return *backend_; }
-  /// Remarks of the last call for the person in front: dropped prompt text, fallbacks. One line each.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Remarks of the last call on one of its requests, for whoever asked: dropped prompt text, fallbacks. One line each.
+  const std::vector<std::string>& warnings(size_t request = 0) const { return warnings_.at(request); }
 
  private:
   Pipeline(Model model, std::unique_ptr<Backend> backend, Precision precision)
@@ -66,9 +66,10 @@ class Pipeline {
   Result<void> draw_batch(std::span<const Slot> batch);
   /// The final latents of a batch, [C,h,w] back to back. Cancelled: all its tasks are over.
   Result<std::vector<float>> sample_batch(std::span<const Slot> batch);
-  /// Decodes latents [C,h,w], at most one a device; at fp32 if the chosen precision gives a NaN or infinity, and says
-  /// so.
-  Result<std::vector<Image>> decode(const std::vector<std::span<const float>>& latents, const Plan& plan);
+  /// Decodes latents [C,h,w], at most one a device; at fp32 if the chosen precision gives a NaN or infinity: `remark`
+  /// says so.
+  Result<std::vector<Image>> decode(const std::vector<std::span<const float>>& latents, const Plan& plan,
+                                    std::string& remark);
   /// Picture `index` of the task.
   Picture finish(const Task& task, int index, std::span<const float> latents, Image image) const;
 
@@ -76,7 +77,7 @@ class Pipeline {
   std::unique_ptr<Backend> backend_;
   Precision precision_, vae_precision_;  // the autoencoder's falls to fp32 once it overflowed
   Programs programs_;
-  std::vector<std::string> warnings_;
+  std::vector<std::vector<std::string>> warnings_ = {{}};  // of each request
 };
 
 }  // namespace sfumato

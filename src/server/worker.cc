@@ -111,7 +111,7 @@ class Worker {
       else
         send("done", {{"id", ids[i]},
                       {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()},
-                      {"warnings", pipeline_->warnings()}});
+                      {"warnings", pipeline_->warnings(i)}});
     }
   }
 
