@@ -1,9 +1,13 @@
 // Model folders that differ from the tidy ones, made from a golden folder.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include "base/half.h"
 #include "pipeline/pipeline.h"
 #include "tests/golden.h"
 #include "weights/file_weights.h"
@@ -25,15 +29,15 @@ class ModelFolders : public testing::Test {
   }
   fs::path unet() const { return folder_ / "unet" / "diffusion_pytorch_model.safetensors"; }
 
-  /// Rewrites the U-Net's file with `change` applied to its list of tensors.
+  /// Rewrites a file of weights with `change` applied to its list of tensors.
   template <class Change>
-  void rewrite_unet(Change change) {
-    const auto weights = FileWeights::open({unet()});
+  void rewrite(const fs::path& file, Change change) {
+    const auto weights = FileWeights::open({file});
     std::vector<NamedTensor> tensors;
     for (const std::string& name : (*weights)->names()) tensors.push_back({name, *(*weights)->find(name)});
     change(tensors);
     ASSERT_TRUE(save_safetensors(folder_ / "new", tensors));
-    fs::rename(folder_ / "new", unet());
+    fs::rename(folder_ / "new", file);
   }
   void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
     std::ifstream in(file);
@@ -43,13 +47,13 @@ class ModelFolders : public testing::Test {
     text.replace(at, from.size(), to);
     std::ofstream(file) << text;
   }
-  Result<std::vector<Picture>> draw(uint32_t seed = 1) {
-    const std::unique_ptr<Pipeline> pipeline = TRY(Pipeline::load({folder_, 0, Precision::kF32}));
+  Result<std::vector<Picture>> draw(Precision precision = Precision::kF32) {
+    const std::unique_ptr<Pipeline> pipeline = TRY(Pipeline::load({folder_, 0, precision}));
     Request request;
     request.prompts = {"a cat"};
     request.size = Size{64, 64};
     request.steps = 2;
-    request.seed = seed;
+    request.seed = 1;
     return pipeline->generate(request);
   }
   std::vector<uint8_t> pixels() {
@@ -68,7 +72,7 @@ class ModelFolders : public testing::Test {
 TEST_F(ModelFolders, NineChannelUNetsAreNamedNotMisused) {
   std::vector<float> zeros(16 * 9 * 9);
   const Tensor wide = Tensor::from({16, 9, 3, 3}, zeros);
-  rewrite_unet([&](std::vector<NamedTensor>& tensors) {
+  rewrite(unet(), [&](std::vector<NamedTensor>& tensors) {
     for (NamedTensor& t : tensors)
       if (t.name == "conv_in.weight") t.view = wide.view();
   });
@@ -110,15 +114,40 @@ TEST_F(ModelFolders, ShardsGiveTheSameAndAMergedCopyIsNotLoadedTwice) {
 
 TEST_F(ModelFolders, OldFilesWithPositionIdsAndOddSchedulerKeys) {
   const auto expected = pixels();
-  const auto text = FileWeights::open({folder_ / "text_encoder/model.safetensors"});
-  std::vector<NamedTensor> tensors;
-  for (const std::string& name : (*text)->names()) tensors.push_back({name, *(*text)->find(name)});
   const Tensor ids = Tensor::zeros({1, 77});
-  tensors.push_back({"text_model.embeddings.position_ids", ids.view()});
-  ASSERT_TRUE(save_safetensors(folder_ / "new", tensors));
-  fs::rename(folder_ / "new", folder_ / "text_encoder/model.safetensors");
+  rewrite(folder_ / "text_encoder/model.safetensors", [&](std::vector<NamedTensor>& tensors) {
+    tensors.push_back({"text_model.embeddings.position_ids", ids.view()});
+  });
   replace_in(folder_ / "scheduler/scheduler_config.json", "{", "{\"nobody_knows_this\": [1, 2],");
   EXPECT_EQ(pixels(), expected);
+}
+
+// As SDXL's decoder: 16-bit weights whose activations leave fp16's range (65504), which only sums in float survive.
+TEST_F(ModelFolders, HugeActivationsOf16BitWeightsStayFinite) {
+  const auto decoder = folder_ / "vae/diffusion_pytorch_model.safetensors";
+  std::deque<std::vector<uint16_t>> halves;
+  rewrite(decoder, [&](std::vector<NamedTensor>& tensors) {
+    for (NamedTensor& t : tensors) {
+      std::vector<uint16_t>& half = halves.emplace_back();
+      const std::vector<float> values = t.view.to_floats();
+      const auto [low, high] = std::minmax_element(values.begin(), values.end());
+      const float factor = t.name == "decoder.conv_in.weight" ? 3e4f / std::max(-*low, *high) : 1;
+      for (const float value : values) half.push_back(f32_to_f16(value * factor));
+      t.view = {half.data(), t.view.shape, DType::kF16};
+    }
+  });
+  for (const Precision precision : {Precision::kF32, Precision::kBF16}) {
+    const auto drawn = draw(precision);
+    ASSERT_TRUE(drawn) << drawn.error().message;
+    EXPECT_GT(std::set<uint8_t>((*drawn)[0].image.pixels.begin(), (*drawn)[0].image.pixels.end()).size(), 8u);
+  }
+}
+
+TEST_F(ModelFolders, AnSdxlRefinerIsRefusedByName) {
+  fs::remove_all(folder_);
+  fs::copy(golden_path("pipelines/sdxl"), folder_, fs::copy_options::recursive);
+  fs::remove_all(folder_ / "text_encoder");
+  EXPECT_THAT(error(), HasSubstr("SDXL refiner models are not supported yet"));
 }
 
 TEST_F(ModelFolders, AComponentThatIsNotThereIsNamed) {

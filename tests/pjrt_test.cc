@@ -79,14 +79,14 @@ TEST_F(Pjrt, EachNetworkIsCompiledOnce) {
   const auto pipeline = load("sd1");
   Request request = small_request();
   draw(*pipeline, request);
-  EXPECT_EQ(pipeline->backend().compiled(), 3);  // text encoder, U-Net, decoder
+  EXPECT_EQ(pipeline->backend().compiled(), 4);  // text encoder, U-Net of the prompt and of each step, decoder
   request.prompts = {"something else entirely"};
   request.seed = 7;
   request.steps = 4;
   request.guidance = 3.5f;
   request.images = 2;
   draw(*pipeline, request);
-  EXPECT_EQ(pipeline->backend().compiled(), 3);
+  EXPECT_EQ(pipeline->backend().compiled(), 4);
 }
 
 TEST_F(Pjrt, HalfPrecisionsStayNearFloat) {

@@ -7,6 +7,7 @@
 #include "backend/pjrt/ahead_of_time.h"
 #include "backend/pjrt/discovery.h"
 #include "base/strings.h"
+#include "passes/hoist.h"
 #include "pipeline/parse.h"
 
 namespace sfumato {
@@ -64,11 +65,13 @@ Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArgu
     programs.push_back({str("text encoder ", i + 1), TRY(build_text_encoder(model, static_cast<int>(i), 1)),
                         static_cast<double>(halves * arguments.batch)});
   }
-  if (wants("unet"))
-    programs.push_back({"U-Net",
-                        TRY(models::build_unet(model.unet, *model.unet_weights, arguments.batch * halves,
-                                               plan.latent.height, plan.latent.width, kPromptTokens)),
-                        static_cast<double>(plan.steps)});
+  if (wants("unet")) {
+    auto [once, rest] = passes::hoist(TRY(models::build_unet(model.unet, *model.unet_weights, arguments.batch * halves,
+                                                             plan.latent.height, plan.latent.width, kPromptTokens)),
+                                      models::kUNetSlowInputs);
+    programs.push_back({"U-Net, of the prompt", std::move(once)});
+    programs.push_back({"U-Net, of each step", std::move(rest), static_cast<double>(plan.steps)});
+  }
   if (wants("vae-decode"))
     programs.push_back(
         {"VAE decoder",

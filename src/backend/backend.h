@@ -28,6 +28,9 @@ Precision resolve_precision(Precision asked);
 struct CompileOptions {
   Precision precision = Precision::kF32;
   bool on_every_device = false;  ///< for run_each(); else for one device
+  /// Inputs that seldom change, by name: what depends on them and on weights alone is computed when they do, not on
+  /// every run.
+  std::vector<std::string> slow_inputs = {};
 };
 
 /// A compiled program. Not for two threads at once.

@@ -55,7 +55,7 @@ TEST(Cpu, AnUnknownIsaInTheEnvironmentIsAnError) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::kUsage);
   EXPECT_THAT(result.error().message,
-              HasSubstr("expected one of scalar, avx2, avx512, avx512_fp16, amx, got \"sse9\""));
+              HasSubstr("expected one of scalar, avx2, avx512, avx512_bf16, avx512_fp16, amx, got \"sse9\""));
 }
 
 TEST(MappedFile, ReadsAndNamesWhatItCannot) {

@@ -16,7 +16,7 @@
 namespace sfumato {
 namespace {
 
-constexpr std::string_view kIsaNames[] = {"scalar", "avx2", "avx512", "avx512_fp16", "amx"};
+constexpr std::string_view kIsaNames[] = {"scalar", "avx2", "avx512", "avx512_bf16", "avx512_fp16", "amx"};
 
 bool kernel_allows_amx() {
   constexpr int kArchReqXcompPerm = 0x1023, kXtileData = 18;
@@ -43,7 +43,8 @@ Isa detect_isa() {
   };
   if (!has_all({"avx2", "fma", "f16c"})) return Isa::kScalar;
   if (!has_all({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"})) return Isa::kAvx2;
-  if (!has_all({"avx512_fp16", "avx512_bf16"})) return Isa::kAvx512;
+  if (!has_all({"avx512_bf16"})) return Isa::kAvx512;
+  if (!has_all({"avx512_fp16"})) return Isa::kAvx512Bf16;
   if (!has_all({"amx_tile", "amx_bf16", "amx_int8"}) || !kernel_allows_amx()) return Isa::kAvx512Fp16;
   return Isa::kAmx;
 }

@@ -29,7 +29,8 @@ struct Value {
 
 struct Input {
   std::string name;
-};  ///< bound at run time, in the graph's order of inputs
+  bool hoisted = false;  ///< an output of another program of the same backend (passes/hoist.h)
+};                       ///< bound at run time, in the graph's order of inputs
 struct Weight {
   std::string name;
 };  ///< bound at compile time to a tensor of the checkpoint
@@ -132,6 +133,7 @@ struct Node {
 struct Output {
   std::string name;
   Value value;
+  bool hoisted = false;  ///< for another program of the same backend alone
 };
 
 /// The inputs of Conv2d and Linear, by position; from kBias on they are optional.

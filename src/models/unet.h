@@ -45,4 +45,7 @@ Result<UNetConfig> parse_unet_config(const std::string& json);
 Result<ir::Graph> build_unet(const UNetConfig& config, const WeightSource& weights, int batch, int height, int width,
                              int tokens);
 
+/// The inputs that stay the same from step to step.
+inline const std::vector<std::string> kUNetSlowInputs = {"context", "text_embeds", "time_ids"};
+
 }  // namespace sfumato::models

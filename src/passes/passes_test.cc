@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
+#include "passes/hoist.h"
 
 namespace sfumato::passes {
 namespace {
@@ -89,6 +90,39 @@ TEST(FuseUpsample, OnlyExactDoubling) {
   EXPECT_THAT(graph(6), HasSubstr("conv2d(%0, %1, none) {stride=1, pad=0,0,0,0, upsample2x} : F32 1x6x6x4"));
   EXPECT_THAT(graph(6), Not(HasSubstr("upsample_nearest")));
   EXPECT_THAT(graph(5), HasSubstr("upsample_nearest"));
+}
+
+TEST(Hoist, WhatDependsOnSlowInputsAloneIsAGraphOfItsOwn) {
+  const auto halves = [](const std::vector<std::string>& slow) {
+    Builder b("g");
+    const Value x = b.input("x", {1, 3, 4}), context = b.input("context", {1, 2, 4});
+    const Value w = b.weight("w", {4, 4}, DType::kF16);
+    const Value k = b.linear(b.silu(context), w, {});
+    b.output("y", b.attention(b.linear(x, w, {}), k, k, {}));
+    return hoist(std::move(b).finish(), slow);
+  };
+  const Hoisted hoisted = halves({"context"});
+  EXPECT_EQ(ir::to_text(hoisted.once),
+            "graph g.once\n"
+            "%0 = input() {x} : F32 1x3x4\n"
+            "%1 = input() {context} : F32 1x2x4\n"
+            "%2 = weight() {w} : F16 4x4\n"
+            "%3 = unary(%1) {silu} : F32 1x2x4\n"
+            "%4 = linear(%3, %2, none) : F32 1x2x4\n"
+            "output hoisted.0 = %4\n");
+  EXPECT_EQ(ir::to_text(hoisted.rest),
+            "graph g\n"
+            "%0 = input() {x} : F32 1x3x4\n"
+            "%1 = input() {context} : F32 1x2x4\n"
+            "%2 = weight() {w} : F16 4x4\n"
+            "%3 = input() {hoisted.0} : F32 1x2x4\n"
+            "%4 = linear(%0, %2, none) : F32 1x3x4\n"
+            "%5 = attention(%4, %3, %3) {heads=1, scale=1} : F32 1x3x4\n"
+            "output y = %5\n");
+  EXPECT_TRUE(ir::verify(hoisted.once));
+  EXPECT_TRUE(ir::verify(hoisted.rest));
+  EXPECT_TRUE(halves({"nobody"}).once.nodes.empty());
+  EXPECT_EQ(halves({"x", "context"}).rest.outputs[0].name, "y");
 }
 
 TEST(RemoveUnused, KeepsInputs) {

@@ -30,7 +30,7 @@ Result<Executable*> Programs::text_encoder(int index, int clip_skip) {
 
 Result<Executable*> Programs::unet(int batch, int height, int width, int tokens) {
   return get("unet", str(batch, " ", height, "x", width, " ", tokens), model_.unet_weights,
-             {precision_, /*on_every_device=*/true},
+             {precision_, /*on_every_device=*/true, models::kUNetSlowInputs},
              [&] { return models::build_unet(model_.unet, *model_.unet_weights, batch, height, width, tokens); });
 }
 

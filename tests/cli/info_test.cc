@@ -29,7 +29,7 @@ class InfoTest : public CliTest {
 
 TEST_F(InfoTest, Machine) {
   const Json machine = json({"info"});
-  EXPECT_EQ(machine["known_isas"], (Json{"scalar", "avx2", "avx512", "avx512_fp16", "amx"}));
+  EXPECT_EQ(machine["known_isas"], (Json{"scalar", "avx2", "avx512", "avx512_bf16", "avx512_fp16", "amx"}));
   EXPECT_GE(machine["threads"], 1);
   EXPECT_EQ(json({"info"}, {{"SFUMATO_MAX_ISA", "scalar"}})["isa"], "scalar");
   EXPECT_THAT(text({"info"}), HasSubstr(machine["cpu"].get<std::string>()));

@@ -7,8 +7,10 @@
 #include "backend/backend.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
+#include "backend/hoisted.h"
 #include "base/cpu.h"
 #include "base/strings.h"
+#include "passes/hoist.h"
 #include "passes/passes.h"
 
 namespace sfumato {
@@ -55,12 +57,14 @@ class Program final : public Executable {
   Program(ir::Graph graph, std::shared_ptr<const WeightSource> weights, std::shared_ptr<Arena> arena, int threads)
       : graph_(std::move(graph)), weights_(std::move(weights)), arena_(std::move(arena)), threads_(threads) {}
 
-  Result<void> compile(Precision precision) {
+  enum class Runs { kOften, kSeldom };
+
+  Result<void> compile(Precision precision, Runs runs) {
     locations_.resize(graph_.nodes.size());
     TRY(place_leaves());
     place_values();
     size_t scratch = 0;
-    const bool saves_memory = widened_bytes() > kWidenedAtMost;
+    const bool saves_memory = runs == Runs::kSeldom || widened_bytes() > kWidenedAtMost;
     omp_set_num_threads(threads_);
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_.nodes[id];
@@ -101,6 +105,20 @@ class Program final : public Executable {
 
   Result<void> reserve() override {
     if (!arena_->reserve(arena_bytes_)) return out_of_memory(arena_bytes_);
+    return {};
+  }
+
+  Result<void> check_inputs(std::span<const TensorView> inputs) const {
+    const std::vector<ir::Value> expected = graph_.inputs();
+    if (inputs.size() != expected.size())
+      return runtime_error(
+          str("[backend.cpu] ", graph_.name, " expected ", expected.size(), " inputs, got ", inputs.size()));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const ir::Node& node = graph_[expected[i]];
+      if (inputs[i].shape != node.shape || inputs[i].dtype != node.dtype)
+        return runtime_error(str("[backend.cpu] ", graph_.name, " input ", std::get<ir::Input>(node.op).name,
+                                 " expected ", node.shape.to_string(), ", got ", inputs[i].shape.to_string()));
+    }
     return {};
   }
 
@@ -195,20 +213,6 @@ class Program final : public Executable {
     return location;
   }
 
-  Result<void> check_inputs(std::span<const TensorView> inputs) const {
-    const std::vector<ir::Value> expected = graph_.inputs();
-    if (inputs.size() != expected.size())
-      return runtime_error(
-          str("[backend.cpu] ", graph_.name, " expected ", expected.size(), " inputs, got ", inputs.size()));
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const ir::Node& node = graph_[expected[i]];
-      if (inputs[i].shape != node.shape || inputs[i].dtype != node.dtype)
-        return runtime_error(str("[backend.cpu] ", graph_.name, " input ", std::get<ir::Input>(node.op).name,
-                                 " expected ", node.shape.to_string(), ", got ", inputs[i].shape.to_string()));
-    }
-    return {};
-  }
-
   ir::Graph graph_;
   std::shared_ptr<const WeightSource> weights_;
   std::shared_ptr<Arena> arena_;
@@ -219,6 +223,34 @@ class Program final : public Executable {
   size_t arena_bytes_ = 0, scratch_offset_ = 0;
 };
 
+/// Two programs: the first runs only when the inputs that it depends on have changed.
+class HoistedProgram final : public Executable {
+ public:
+  HoistedProgram(std::unique_ptr<Program> once, std::unique_ptr<Program> rest, SlowInputs slow_inputs)
+      : once_(std::move(once)), rest_(std::move(rest)), slow_inputs_(std::move(slow_inputs)) {}
+
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) override {
+    TRY(once_->check_inputs(inputs));
+    if (!slow_inputs_.equal(inputs)) {
+      slow_inputs_.forget();
+      hoisted_ = TRY(once_->run(inputs));
+      slow_inputs_.remember(inputs);
+    }
+    std::vector<TensorView> all(inputs.begin(), inputs.end());
+    for (const Tensor& value : hoisted_) all.push_back(value.view());
+    return rest_->run(all);
+  }
+  Result<void> reserve() override {
+    TRY(once_->reserve());
+    return rest_->reserve();
+  }
+
+ private:
+  std::unique_ptr<Program> once_, rest_;
+  SlowInputs slow_inputs_;
+  std::vector<Tensor> hoisted_;
+};
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(int threads) : threads_(threads > 0 ? threads : default_threads()) {}
@@ -227,14 +259,25 @@ class CpuBackend final : public Backend {
                                               const CompileOptions& options) override {
     if (options.precision == Precision::kF16)
       return usage_error("[backend.cpu] fp16 is for --backend pjrt only; use fp32 or bf16");
-    passes::run_all(graph);
-    auto program = std::make_unique<Program>(std::move(graph), std::move(weights), arena_, threads_);
-    TRY(program->compile(options.precision));
-    return std::unique_ptr<Executable>(std::move(program));
+    SlowInputs slow_inputs(graph, options.slow_inputs);
+    auto [once, rest] = passes::hoist(std::move(graph), options.slow_inputs);
+    auto program = TRY(compile(std::move(rest), weights, options.precision, Program::Runs::kOften));
+    if (once.nodes.empty()) return std::unique_ptr<Executable>(std::move(program));
+    auto first = TRY(compile(std::move(once), weights, options.precision, Program::Runs::kSeldom));
+    return std::unique_ptr<Executable>(
+        std::make_unique<HoistedProgram>(std::move(first), std::move(program), std::move(slow_inputs)));
   }
   Precision resolve(Precision asked) const override { return resolve_precision(asked); }
 
  private:
+  Result<std::unique_ptr<Program>> compile(ir::Graph graph, std::shared_ptr<const WeightSource> weights,
+                                           Precision precision, Program::Runs runs) {
+    passes::run_all(graph);
+    auto program = std::make_unique<Program>(std::move(graph), std::move(weights), arena_, threads_);
+    TRY(program->compile(precision, runs));
+    return program;
+  }
+
   int threads_;
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
 };

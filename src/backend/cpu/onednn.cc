@@ -19,8 +19,12 @@ using Type = memory::data_type;
 
 /// oneDNN's limit is set once, before its first use: by SFUMATO_MAX_ISA, not by a test's later set_active_isa().
 dnnl::engine make_engine() {
-  constexpr dnnl::cpu_isa kLimits[] = {dnnl::cpu_isa::sse41, dnnl::cpu_isa::avx2, dnnl::cpu_isa::avx512_core_vnni,
-                                       dnnl::cpu_isa::avx512_core_bf16, dnnl::cpu_isa::all};
+  constexpr dnnl::cpu_isa kLimits[] = {dnnl::cpu_isa::sse41,
+                                       dnnl::cpu_isa::avx2,
+                                       dnnl::cpu_isa::avx512_core_vnni,
+                                       dnnl::cpu_isa::avx512_core_bf16,
+                                       dnnl::cpu_isa::avx512_core_bf16,
+                                       dnnl::cpu_isa::all};
   dnnl::set_max_cpu_isa(kLimits[static_cast<int>(active_isa())]);
   return dnnl::engine(dnnl::engine::kind::cpu, 0);
 }
@@ -197,7 +201,7 @@ struct ProductStep {
 }  // namespace
 
 bool onednn_bf16_pays() {
-  return active_isa() == Isa::kAmx;
+  return active_isa() == Isa::kAvx512Bf16 || active_isa() == Isa::kAmx;
 }
 
 Result<Step> lower_onednn(NodeContext& context) try {

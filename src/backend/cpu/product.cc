@@ -135,9 +135,8 @@ Result<Step> lower_winograd(NodeContext& context, const Product& p) {
 }  // namespace
 
 Result<Step> lower_product(NodeContext& context) {
-  if (context.precision != Precision::kF32) return lower_onednn(context);
   const Product p = describe_product(context);
-  switch (choose_kernel(p, active_isa())) {
+  switch (choose_kernel(p, context.precision, active_isa())) {
     case ProductKernel::kWinograd:
       return lower_winograd(context, p);
     case ProductKernel::kMatmul:

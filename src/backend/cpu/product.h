@@ -23,9 +23,9 @@ struct Product {
 Product describe_product(const NodeContext& context);
 
 enum class ProductKernel { kOneDnn, kMatmul, kWinograd };
-/// The fastest for float as measured (docs/kernels.md). A function of one image's shape and the instruction set alone:
-/// then batch, threads and run never change a picture.
-ProductKernel choose_kernel(const Product& product, Isa isa);
+/// The fastest as measured (docs/kernels.md). A function of one image's shape, the precision and the instruction set
+/// alone: then batch, threads and run never change a picture.
+ProductKernel choose_kernel(const Product& product, Precision precision, Isa isa);
 
 /// A step for context.node, a Conv2d or Linear. Errors: out of memory, or a primitive that oneDNN does not have.
 Result<Step> lower_product(NodeContext& context);

@@ -20,22 +20,29 @@ int64_t winograd_mib(const Product& p) {
   return 36 * p.channels * p.out_channels * static_cast<int64_t>(sizeof(float)) >> 20;
 }
 
+/// Fewer tiles spend the time on reading the weights, four times as large as a direct convolution's; and beyond 192 MiB
+/// a layer they cost more memory than they are worth (of Stable Diffusion's layers above 16x16 pixels all but SDXL's
+/// lowest stay below).
+bool suits_winograd(const Product& p) {
+  return is_dense_3x3(p) && winograd_tiles(p) >= 64 && winograd_mib(p) <= 192;
+}
+
 /// The first rule that fits decides. Measured: docs/kernels.md.
 struct ProductRule {
-  Isa least_isa;
+  Precision precision;
+  Isa first, last;  // levels
   bool (*fits)(const Product& p);
   ProductKernel kernel;
 };
 constexpr ProductRule kRules[] = {
-    // Fewer tiles spend the time on reading the weights, four times as large as a direct convolution's; and beyond
-    // 192 MiB a layer they cost more memory than they are worth (of Stable Diffusion's layers above 16x16 pixels all
-    // but SDXL's lowest stay below).
-    {Isa::kAvx2, [](const Product& p) { return is_dense_3x3(p) && winograd_tiles(p) >= 64 && winograd_mib(p) <= 192; },
-     ProductKernel::kWinograd},
+    {Precision::kF32, Isa::kAvx2, Isa::kAmx, suits_winograd, ProductKernel::kWinograd},
     // The whole feed-forward half in one pass: the sums before the gate are never written.
-    {Isa::kAvx2, [](const Product& p) { return p.epilogue.geglu && p.height >= 64; }, ProductKernel::kMatmul},
-    {Isa::kAvx2, [](const Product& p) { return is_1x1(p) && p.channels >= 32 && p.out_channels >= 32; },
+    {Precision::kF32, Isa::kAvx2, Isa::kAmx, [](const Product& p) { return p.epilogue.geglu && p.height >= 64; },
      ProductKernel::kMatmul},
+    {Precision::kF32, Isa::kAvx2, Isa::kAmx,
+     [](const Product& p) { return is_1x1(p) && p.channels >= 32 && p.out_channels >= 32; }, ProductKernel::kMatmul},
+    // In float, and faster than rounded ones but for AMX's.
+    {Precision::kBF16, Isa::kAvx2, Isa::kAvx512Fp16, suits_winograd, ProductKernel::kWinograd},
 };
 
 }  // namespace
@@ -59,9 +66,9 @@ Product describe_product(const NodeContext& context) {
   return p;
 }
 
-ProductKernel choose_kernel(const Product& product, Isa isa) {
+ProductKernel choose_kernel(const Product& product, Precision precision, Isa isa) {
   for (const ProductRule& rule : kRules)
-    if (isa >= rule.least_isa && rule.fits(product)) return rule.kernel;
+    if (precision == rule.precision && isa >= rule.first && isa <= rule.last && rule.fits(product)) return rule.kernel;
   return ProductKernel::kOneDnn;
 }
 

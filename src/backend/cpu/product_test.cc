@@ -122,12 +122,17 @@ Product convolution(int64_t size, int64_t channels, int64_t out_channels) {
   return p;
 }
 
-TEST(ChooseKernel, ByShapeAndInstructionSet) {
-  EXPECT_EQ(choose_kernel(convolution(64, 320, 320), Isa::kAvx2), ProductKernel::kWinograd);
-  EXPECT_EQ(choose_kernel(convolution(64, 320, 320), Isa::kAmx), ProductKernel::kWinograd);
-  EXPECT_EQ(choose_kernel(convolution(64, 320, 320), Isa::kScalar), ProductKernel::kOneDnn);
-  EXPECT_EQ(choose_kernel(convolution(64, 4, 320), Isa::kAvx512), ProductKernel::kOneDnn);     // few channels
-  EXPECT_EQ(choose_kernel(convolution(8, 1280, 1280), Isa::kAvx512), ProductKernel::kOneDnn);  // few tiles
+TEST(ChooseKernel, ByShapePrecisionAndInstructionSet) {
+  constexpr auto kF32 = Precision::kF32, kBF16 = Precision::kBF16;
+  const Product usual = convolution(64, 320, 320), few_channels = convolution(64, 4, 320),
+                few_tiles = convolution(8, 1280, 1280);
+  EXPECT_EQ(choose_kernel(usual, kF32, Isa::kAvx2), ProductKernel::kWinograd);
+  EXPECT_EQ(choose_kernel(usual, kF32, Isa::kAmx), ProductKernel::kWinograd);
+  EXPECT_EQ(choose_kernel(usual, kF32, Isa::kScalar), ProductKernel::kOneDnn);
+  EXPECT_EQ(choose_kernel(usual, kBF16, Isa::kAvx512Bf16), ProductKernel::kWinograd);
+  EXPECT_EQ(choose_kernel(usual, kBF16, Isa::kAmx), ProductKernel::kOneDnn);
+  EXPECT_EQ(choose_kernel(few_channels, kF32, Isa::kAvx512), ProductKernel::kOneDnn);
+  EXPECT_EQ(choose_kernel(few_tiles, kF32, Isa::kAvx512), ProductKernel::kOneDnn);
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ class Lowering {
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       node_ = &graph_.nodes[id];
       if (const auto* input = std::get_if<ir::Input>(&node_->op)) {
-        values_[id] = write_.argument(node_->shape, node_->dtype);
-        out_.arguments.push_back({inputs++, input->name, WeightLayout::kAsStored, node_->shape, node_->dtype});
+        const DType dtype = input->hoisted ? compute_ : node_->dtype;
+        values_[id] = write_.argument(node_->shape, dtype);
+        out_.arguments.push_back({inputs++, input->name, WeightLayout::kAsStored, node_->shape, dtype, input->hoisted});
       } else if (!ir::is_leaf(*node_)) {
         values_[id] = std::visit(*this, node_->op);
         CHECK(values_[id].shape == node_->shape, ir::op_name(node_->op));
@@ -41,7 +42,7 @@ class Lowering {
     }
     std::vector<Hlo> results;
     for (const ir::Output& output : graph_.outputs) {
-      results.push_back(write_.convert(value(output.value), DType::kF32));
+      results.push_back(write_.convert(value(output.value), output.hoisted ? compute_ : DType::kF32));
       out_.results.push_back(results.back().shape);
     }
     out_.text = write_.module(results);

@@ -23,12 +23,13 @@ struct Argument {
   WeightLayout layout = WeightLayout::kAsStored;
   Shape shape;  ///< as the program declares it
   DType dtype = DType::kF32;
+  bool hoisted = false;  ///< an input that another program computed
 };
 
 struct StableHlo {
   std::string text;
   std::vector<Argument> arguments;
-  std::vector<Shape> results;  ///< all F32
+  std::vector<Shape> results;  ///< all F32, but for hoisted ones: these are as values between ops are
 };
 
 /// Every op of the IR, fused ones too. `compute` is F32, BF16 or F16: what products read and what passes between ops.

@@ -12,7 +12,7 @@ namespace {
 const AttentionRow& row_for(AttentionPrecision precision) {
   static constexpr const AttentionRow* kFloat[] = {&kAttentionScalar, &kAttentionAvx2, &kAttentionAvx512};
   static constexpr const AttentionRow* kRounded[] = {&kAttentionScalar, &kAttentionAvx2, &kAttentionAvx512,
-                                                     &kAttentionAmx};
+                                                     &kAttentionAvx512Bf16, &kAttentionAmx};
   return precision == AttentionPrecision::kBF16 ? select(kRounded) : select(kFloat);
 }
 

@@ -8,7 +8,7 @@ namespace sfumato::kernels {
 enum class AttentionPrecision {
   kF32,   ///< float throughout
   kBF16,  ///< q, k, v and probabilities rounded to bfloat16, sums and softmax in float (for scores up to 4e6);
-          ///< as kF32 where there is no AMX
+          ///< as kF32 below AVX512_BF16
 };
 
 /// q [batch,queries,heads*head_size], k and v [batch,keys,heads*head_size], out as q; rows are `*_stride` floats apart,

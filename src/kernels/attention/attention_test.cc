@@ -171,7 +171,7 @@ TEST_P(Attention, CausalPrefixHasTheSameBits) {
 constexpr double kRounded = 2e-2;
 
 TEST_P(Attention, Bfloat16IsNearAtEverySizeRoundTheTiles) {
-  if (GetParam() < Isa::kAmx) GTEST_SKIP() << "float, tested above";
+  if (GetParam() < Isa::kAvx512Bf16) GTEST_SKIP() << "float, tested above";
   for (int64_t n = 1; n <= 70; ++n) {
     Problem queries(1, n, 13, 1, 8), keys(1, 5, n, 1, 8), head(1, 19, 37, 2, n, 3);
     for (Problem* p : {&queries, &keys, &head}) {
@@ -182,7 +182,7 @@ TEST_P(Attention, Bfloat16IsNearAtEverySizeRoundTheTiles) {
 }
 
 TEST_P(Attention, Bfloat16OfTheModelsHeadSizesManyKeysAndCausal) {
-  if (GetParam() < Isa::kAmx) GTEST_SKIP() << "float, tested above";
+  if (GetParam() < Isa::kAvx512Bf16) GTEST_SKIP() << "float, tested above";
   for (const int64_t head_size : {8, 40, 64, 80, 128, 160, 512})
     for (const int64_t tokens : {77, 128, 300}) {
       Problem p(2, tokens, tokens, 2, head_size, 5);
@@ -196,7 +196,7 @@ TEST_P(Attention, Bfloat16DiffersWhereThereAreTilesAndOnlyThere) {
   Problem p(1, 32, 64, 1, 32);
   const std::vector<float> exact = p.run();
   p.args.precision = AttentionPrecision::kBF16;
-  EXPECT_EQ(p.run() == exact, GetParam() < Isa::kAmx);
+  EXPECT_EQ(p.run() == exact, GetParam() < Isa::kAvx512Bf16);
 }
 
 TEST_P(Attention, Bfloat16HugeScoresStayFinite) {

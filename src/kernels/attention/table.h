@@ -30,6 +30,6 @@ struct AttentionRow {
   void (*pack_values)(const float* v, int64_t stride, int64_t keys, int64_t head_size, uint16_t* out);
 };
 
-extern const AttentionRow kAttentionScalar, kAttentionAvx2, kAttentionAvx512, kAttentionAmx;
+extern const AttentionRow kAttentionScalar, kAttentionAvx2, kAttentionAvx512, kAttentionAvx512Bf16, kAttentionAmx;
 
 }  // namespace sfumato::kernels

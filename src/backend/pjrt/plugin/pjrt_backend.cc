@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "backend/backend.h"
+#include "backend/hoisted.h"
 #include "backend/pjrt/compile_cache.h"
 #include "backend/pjrt/discovery.h"
 #include "backend/pjrt/plugin/client.h"
@@ -9,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/half.h"
 #include "base/strings.h"
+#include "passes/hoist.h"
 #include "passes/passes.h"
 
 namespace sfumato::pjrt {
@@ -79,15 +81,26 @@ class Program final : public Executable {
   }
 
   Result<std::vector<std::vector<Tensor>>> run_each(std::span<const std::vector<TensorView>> inputs) override {
+    return download(TRY(execute(inputs, {})));
+  }
+
+  using Buffers = std::vector<std::vector<BufferHandle>>;  // by device
+
+  /// `hoisted`: what the graph reads beside its inputs, from the devices.
+  Result<Buffers> execute(std::span<const std::vector<TensorView>> inputs, const Buffers& hoisted) {
     CHECK(inputs.size() == weights_.size(), "as many inputs as devices");
     std::vector<BufferHandle> held;
     std::vector<std::vector<PJRT_Buffer*>> arguments(inputs.size());
     for (size_t d = 0; d < inputs.size(); ++d) {
       TRY(check_inputs(inputs[d]));
-      size_t next_weight = 0;
+      size_t next_weight = 0, next_hoisted = 0;
       for (const Argument& argument : hlo_.arguments) {
         if (argument.input < 0) {
           arguments[d].push_back(weights_[d][next_weight++].get());
+          continue;
+        }
+        if (argument.hoisted) {
+          arguments[d].push_back(hoisted[d][next_hoisted++].get());
           continue;
         }
         const TensorView& view = inputs[d][static_cast<size_t>(argument.input)];
@@ -95,7 +108,10 @@ class Program final : public Executable {
         arguments[d].push_back(held.back().get());
       }
     }
-    const auto outputs = TRY(client_->execute(executable_.get(), arguments, hlo_.results.size()));
+    return client_->execute(executable_.get(), arguments, hlo_.results.size());
+  }
+
+  Result<std::vector<std::vector<Tensor>>> download(const Buffers& outputs) const {
     std::vector<std::vector<Tensor>> results(outputs.size());
     for (size_t d = 0; d < outputs.size(); ++d)
       for (size_t i = 0; i < outputs[d].size(); ++i)
@@ -103,12 +119,9 @@ class Program final : public Executable {
     return results;
   }
 
-  Result<void> reserve() override { return {}; }  // the plugin took what the program needs when it loaded it
-
- private:
   Result<void> check_inputs(const std::vector<TensorView>& inputs) const {
     for (const Argument& argument : hlo_.arguments) {
-      if (argument.input < 0) continue;
+      if (argument.input < 0 || argument.hoisted) continue;
       const auto i = static_cast<size_t>(argument.input);
       if (i >= inputs.size() || inputs[i].shape != argument.shape || inputs[i].dtype != argument.dtype)
         return runtime_error(str("[backend.pjrt] ", name_, " input ", argument.weight, " expected ",
@@ -118,11 +131,51 @@ class Program final : public Executable {
     return {};
   }
 
+  Result<void> reserve() override { return {}; }  // the plugin took what the program needs when it loaded it
+
+ private:
   std::shared_ptr<const Client> client_;
   std::string name_;
   StableHlo hlo_;
   LoadedExecutableHandle executable_;
   std::vector<std::vector<BufferHandle>> weights_;  // by device, in the order of the arguments
+};
+
+/// Two programs: the first runs only when the inputs that it depends on have changed; what it gives stays on the
+/// devices.
+class HoistedProgram final : public Executable {
+ public:
+  /// `slow_inputs`: one a device.
+  HoistedProgram(std::unique_ptr<Program> once, std::unique_ptr<Program> rest, std::vector<SlowInputs> slow_inputs)
+      : once_(std::move(once)), rest_(std::move(rest)), slow_inputs_(std::move(slow_inputs)) {}
+
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) override {
+    const std::vector<TensorView> one(inputs.begin(), inputs.end());
+    auto results = TRY(run_each({&one, 1}));
+    return std::move(results[0]);
+  }
+
+  Result<std::vector<std::vector<Tensor>>> run_each(std::span<const std::vector<TensorView>> inputs) override {
+    CHECK(inputs.size() == slow_inputs_.size(), "as many inputs as devices");
+    bool equal = true;
+    for (size_t d = 0; d < inputs.size(); ++d) {
+      TRY(rest_->check_inputs(inputs[d]));
+      equal = equal && slow_inputs_[d].equal(inputs[d]);
+    }
+    if (!equal) {
+      for (SlowInputs& slow : slow_inputs_) slow.forget();
+      hoisted_ = TRY(once_->execute(inputs, {}));
+      for (size_t d = 0; d < inputs.size(); ++d) slow_inputs_[d].remember(inputs[d]);
+    }
+    return rest_->download(TRY(rest_->execute(inputs, hoisted_)));
+  }
+
+  Result<void> reserve() override { return {}; }
+
+ private:
+  std::unique_ptr<Program> once_, rest_;
+  std::vector<SlowInputs> slow_inputs_;  // by device
+  Program::Buffers hoisted_;
 };
 
 class PjrtBackend final : public Backend {
@@ -132,15 +185,15 @@ class PjrtBackend final : public Backend {
 
   Result<std::unique_ptr<Executable>> compile(ir::Graph graph, std::shared_ptr<const WeightSource> weights,
                                               const CompileOptions& options) override {
-    passes::run_all(graph);
-    StableHlo hlo = to_stablehlo(graph, compute_type(options.precision));
     const int devices = options.on_every_device ? client_->devices() : 1;
-    LoadedExecutableHandle executable = TRY(load(hlo.text, compile_options(devices)));
-    hlo.text.clear();
-    ++compiled_;
-    auto program = std::make_unique<Program>(client_, graph.name, std::move(hlo), std::move(executable), devices);
-    TRY(program->upload_weights(*weights));
-    return std::unique_ptr<Executable>(std::move(program));
+    std::vector<SlowInputs> slow_inputs;
+    for (int d = 0; d < devices; ++d) slow_inputs.emplace_back(graph, options.slow_inputs);
+    auto [once, rest] = passes::hoist(std::move(graph), options.slow_inputs);
+    auto program = TRY(compile(std::move(rest), *weights, options.precision, devices));
+    if (once.nodes.empty()) return std::unique_ptr<Executable>(std::move(program));
+    auto first = TRY(compile(std::move(once), *weights, options.precision, devices));
+    return std::unique_ptr<Executable>(
+        std::make_unique<HoistedProgram>(std::move(first), std::move(program), std::move(slow_inputs)));
   }
 
   /// 16-bit floats are what accelerators are built for; XLA's CPU code only emulates them.
@@ -153,6 +206,18 @@ class PjrtBackend final : public Backend {
   int compiled() const override { return compiled_; }
 
  private:
+  Result<std::unique_ptr<Program>> compile(ir::Graph graph, const WeightSource& weights, Precision precision,
+                                           int devices) {
+    passes::run_all(graph);
+    StableHlo hlo = to_stablehlo(graph, compute_type(precision));
+    LoadedExecutableHandle executable = TRY(load(hlo.text, compile_options(devices)));
+    hlo.text.clear();
+    ++compiled_;
+    auto program = std::make_unique<Program>(client_, graph.name, std::move(hlo), std::move(executable), devices);
+    TRY(program->upload_weights(weights));
+    return program;
+  }
+
   bool is_cpu() const { return client_->platform() == "cpu" || client_->platform() == "host"; }
 
   /// From the cache on disk, or compiled and put there.
