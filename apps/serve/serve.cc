@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "apps/serve/haproxy.h"
 #include "base/cpu.h"
@@ -76,6 +77,7 @@ struct ServeWords {
   std::vector<std::string> models, hosts;
   std::string key_file;
   int workers = 0, farm = 0;
+  std::optional<int> drain_delay;
   std::string balance = "leastconn";
   bool quiet = false;
 };
@@ -86,6 +88,10 @@ void add_options(CLI::App& app, server::ServerOptions& options, ServeWords& give
   app.add_option("--port", options.port, "default 7860; 0: any that is free")->check(CLI::Range(0, 65535));
   app.add_option("--agent-port", options.agent_port, "answers HAProxy's agent check there; default: none")
       ->check(CLI::Range(0, 65535));
+  app.add_option("--drain-delay", given.drain_delay,
+                 "seconds from SIGTERM on in which new work is still taken, until a balancer knows; default 0, with "
+                 "--agent-port 3")
+      ->check(CLI::Range(0, 3600));
   app.add_option("--api-key-file", given.key_file, "a key a line; requests then need one");
   app.add_option("--allow-host", given.hosts,
                  "a name this server goes by, besides its own on loopback; again for more");
@@ -123,6 +129,7 @@ Result<void> serve(const Words& words) {
   if (!given.key_file.empty()) options.gate.keys = TRY(server::read_keys(given.key_file));
   if (is_loopback(options.host)) options.gate.hosts = {"localhost", "127.0.0.1", "[::1]", options.host};
   for (const std::string& host : given.hosts) options.gate.hosts.push_back(lowercase_ascii(host));
+  options.drain_delay = std::chrono::seconds(given.drain_delay.value_or(options.agent_port > 0 ? 3 : 0));
   place_workers(given.workers, options.workers);
   options.workers.command = {"/proc/self/exe", std::string(kWorkerWord)};
   options.workers.setup = worker_setup(command.run, options.models);

@@ -113,13 +113,15 @@ class Server {
     loop_.stop();
   }
 
-  /// First the balancer must see that this server is not ready; then the jobs end; then their answers are fetched.
+  /// First the balancer must hear that this server ends; then the jobs end; then their answers are fetched.
   Awaitable<void> drain() {
     constexpr std::chrono::milliseconds kLook{50};
     const auto pause = [this](std::chrono::milliseconds time) -> Awaitable<void> {
       asio::steady_timer timer(loop_, time);
       co_await timer.async_wait(asio::use_awaitable);
     };
+    co_await pause(options_.drain_delay);
+    service_.close();
     while (!service_.is_idle()) co_await pause(kLook);
     http_.drain();
     constexpr int kMostLooks = 40;  // two seconds for answers to go out

@@ -16,6 +16,9 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   int port = 7860;     ///< 0: any
   int agent_port = 0;  ///< HAProxy's agent check; 0: none
+  /// From SIGTERM on, how long new work is still taken while health and agent say that the server ends: a balancer
+  /// needs that time to hear it, and what it sends meanwhile would fail.
+  std::chrono::seconds drain_delay{0};
   HttpLimits http;
   QueueLimits queue;
   RequestLimits requests;

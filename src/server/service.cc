@@ -130,7 +130,7 @@ Awaitable<std::variant<JobPtr, HttpResponse>> Service::submit(Asked asked) {
     ++counters_.jobs["refused"];
     return response;
   };
-  if (draining_) {
+  if (closed_) {
     HttpResponse response = error_response(503, "[server.drain] this server is about to stop", "", "draining");
     response.headers.push_back({"Retry-After", "1"});
     co_return refuse(std::move(response));

@@ -68,8 +68,10 @@ class Service {
   Workers& workers() { return workers_; }
   Counters& counters() { return counters_; }
 
+  /// Says that it ends, to who asks; still takes work, until close().
   void drain() { draining_ = true; }
   bool is_draining() const { return draining_; }
+  void close() { closed_ = true; }
   bool is_idle() const { return queue_.waiting() == 0 && queue_.running().empty(); }
 
  private:
@@ -82,7 +84,7 @@ class Service {
   Workers& workers_;
   Counters counters_;
   boost::asio::thread_pool decoding_{1};  // pictures are looked into away from the event loop
-  bool draining_ = false;
+  bool draining_ = false, closed_ = false;
 };
 
 /// May a request set this option? It concerns a picture, and is no file of the server's.

@@ -149,6 +149,17 @@ TEST_F(ServeJobs, EightAtOnceOnAColdServer) {  // case I5
   for (size_t i = 0; i < drawn.size(); i += 7) EXPECT_EQ(drawn[i], alone({"-s", str(7 + i)}));
 }
 
+TEST_F(ServeJobs, AreTakenUntilABalancerKnowsThatTheServerEnds) {
+  serve({"--drain-delay", "1"});
+  program_->send(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return ask(port_, "GET", "/health/ready").status == 503; }));
+  const Answer taken =
+      post(port_, "/v1/images/generations", {{"prompt", "a red apple"}, {"size", "64x64"}, {"steps", 2}});
+  EXPECT_EQ(taken.status, 200) << taken.body;
+  EXPECT_EQ(program_->wait().code, 0);
+  program_.reset();
+}
+
 TEST_F(ServeJobs, AreFinishedBeforeTheServerStops) {
   serve();
   Answer answer;
