@@ -51,11 +51,36 @@ void place_workers(int count, server::WorkerOptions& workers) {
   if (workers.count > 1 && nodes.size() > 1) workers.cpus = nodes;
 }
 
-nlohmann::json worker_setup(const RunOptions& run, const std::vector<server::ServedModel>& models) {
+/// Folders by the model's name. "NAME=PATH" is that model's, a path every model's that none is named for. Opened once
+/// to find faults.
+Result<nlohmann::json> open_taesds(const std::vector<std::string>& given,
+                                   const std::vector<server::ServedModel>& models) {
+  nlohmann::json taesds = nlohmann::json::object();
+  for (const std::string& text : given) {
+    const bool is_named = text.find('=') < text.find('/');
+    const auto [name, path] = name_and_path(text);
+    bool is_used = false;
+    for (const server::ServedModel& model : models) {
+      if (is_named ? model.name != name : taesds.contains(model.name)) continue;
+      PipelineOptions options;
+      options.model = model.path;
+      options.taesd = path;
+      TRY(open_model(options));
+      taesds[model.name] = path;
+      is_used = true;
+    }
+    if (!is_used) return usage_error(str("[serve] --taesd \"", printable(text), "\": no model for it"));
+  }
+  return taesds;
+}
+
+nlohmann::json worker_setup(const RunOptions& run, const std::vector<server::ServedModel>& models,
+                            nlohmann::json taesds) {
   nlohmann::json paths;
   for (const server::ServedModel& model : models) paths[model.name] = model.path;
   return {{"type", "setup"},
           {"models", paths},
+          {"taesds", std::move(taesds)},
           {"preload", models.front().name},
           {"threads", run.pipeline.threads},
           {"precision", precision_name(run.pipeline.precision)}};
@@ -74,7 +99,7 @@ std::string is_prefix(std::string& text) {
 }
 
 struct ServeWords {
-  std::vector<std::string> models, hosts;
+  std::vector<std::string> models, taesds, hosts;
   std::string key_file;
   int workers = 0, farm = 0;
   std::optional<int> drain_delay;
@@ -84,6 +109,8 @@ struct ServeWords {
 
 void add_options(CLI::App& app, server::ServerOptions& options, ServeWords& given) {
   app.add_option("-m,--model", given.models, "[NAME=]FOLDER, again for more; default: the embedded emoji model");
+  app.add_option("--taesd", given.taesds,
+                 "[NAME=]FOLDER, a tiny autoencoder for sharp previews; again for more models");
   app.add_option("--host", options.host, "address to listen on; default 127.0.0.1, 0.0.0.0 for all");
   app.add_option("--port", options.port, "default 7860; 0: any that is free")->check(CLI::Range(0, 65535));
   app.add_option("--agent-port", options.agent_port, "answers HAProxy's agent check there; default: none")
@@ -132,7 +159,7 @@ Result<void> serve(const Words& words) {
   options.drain_delay = std::chrono::seconds(given.drain_delay.value_or(options.agent_port > 0 ? 3 : 0));
   place_workers(given.workers, options.workers);
   options.workers.command = {"/proc/self/exe", std::string(kWorkerWord)};
-  options.workers.setup = worker_setup(command.run, options.models);
+  options.workers.setup = worker_setup(command.run, options.models, TRY(open_taesds(given.taesds, options.models)));
   if (!given.quiet) options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   std::fprintf(stderr, "Sfumato: http://%s:%d/\n", options.host.c_str(), options.port);
   return server::run_server(std::move(options));

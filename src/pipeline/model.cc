@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/mapped_file.h"
 #include "base/strings.h"
 #include "text/vocabulary.h"
 #include "weights/file_weights.h"
@@ -154,6 +155,18 @@ Result<Model> Model::open(const fs::path& path) {
   for (const std::string& name : folder.components())
     model.info.components.push_back(describe(name, folder.class_name(name), *TRY(folder.weights(name))));
   return model;
+}
+
+Result<Taesd> Taesd::open(const fs::path& folder) {
+  const auto config = MappedFile::open(folder / "config.json");
+  if (!config)
+    return input_error(str("[pipeline.taesd] \"", printable(folder.string()),
+                           "\": expected an AutoencoderTiny's folder; it has no config.json"));
+  Taesd taesd;
+  taesd.config = TRY(models::parse_taesd_config(std::string((*config)->text())));
+  taesd.weights = TRY(FileWeights::open(TRY(find_weight_files(folder))));
+  TRY(models::build_taesd_decoder(taesd.config, *taesd.weights, 1, 1, 1));
+  return taesd;
 }
 
 Result<Model> Model::open_synthetic(const std::string& name) {

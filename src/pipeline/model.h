@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "models/clip.h"
+#include "models/taesd.h"
 #include "models/unet.h"
 #include "models/vae.h"
 #include "pipeline/request.h"
@@ -51,6 +52,15 @@ struct ModelInfo {
   std::vector<ComponentInfo> components;
 };
 
+/// A tiny autoencoder in a folder of its own.
+struct Taesd {
+  models::TaesdConfig config;
+  std::shared_ptr<const WeightSource> weights;
+
+  /// A folder with config.json and weights, as AutoencoderTiny.save_pretrained writes it.
+  static Result<Taesd> open(const std::filesystem::path& folder);
+};
+
 struct Model {
   ModelInfo info;
   std::vector<TextEncoder> text_encoders;  ///< two for SDXL: their outputs are joined along channels
@@ -59,6 +69,7 @@ struct Model {
   models::VaeConfig vae;
   std::shared_ptr<const WeightSource> vae_weights;
   bool zero_absent_negative = false;  ///< SDXL's force_zeros_for_empty_prompt
+  std::optional<Taesd> taesd;         ///< for previews; none: a linear map
 
   bool has_size_conditioning() const { return unet.addition_embed_type == "text_time"; }
   /// The autoencoder's factor between picture and latent: 8 for all published models.

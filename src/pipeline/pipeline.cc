@@ -10,6 +10,7 @@
 #include "pipeline/network.h"
 #include "pipeline/parameters.h"
 #include "pipeline/plan.h"
+#include "pipeline/preview.h"
 #include "sampling/noise.h"
 #include "sampling/sampler.h"
 
@@ -65,9 +66,16 @@ std::string_view stage_name(Progress::Stage stage) {
 }
 
 Result<Model> open_model(const PipelineOptions& options) {
-  if (options.synthetic.empty()) return Model::open(options.model);
-  if (options.model.empty()) return Model::open_synthetic(options.synthetic);
-  return usage_error("[pipeline.load] expected a model or synthetic weights, got both");
+  if (!options.synthetic.empty() && !options.model.empty())
+    return usage_error("[pipeline.load] expected a model or synthetic weights, got both");
+  Model model = TRY(options.synthetic.empty() ? Model::open(options.model) : Model::open_synthetic(options.synthetic));
+  if (options.taesd.empty()) return model;
+  model.taesd = TRY(Taesd::open(options.taesd));
+  if (model.taesd->config.latent_channels != model.vae.latent_channels ||
+      model.taesd->config.factor() != model.vae_factor())
+    return input_error(str("[pipeline.taesd] \"", printable(options.taesd.string()), "\": expected one for latents of ",
+                           model.vae.latent_channels, " channels and 1/", model.vae_factor(), " of the size"));
+  return model;
 }
 
 Result<std::unique_ptr<Pipeline>> Pipeline::load(const PipelineOptions& options) {
@@ -238,6 +246,17 @@ Result<std::vector<float>> Pipeline::sample_batch(std::span<const Slot> batch) {
   };
   TRY(sampling::sample(plan.schedule, std::ref(network), latents, std::ref(noise), on_step));
   return latents;
+}
+
+Result<Image> Pipeline::preview(std::span<const float> latent, const LatentSize& size) {
+  if (!model_.taesd) return linear_preview(model_, latent, size);
+  Tensor input(Shape{1, size.height, size.width, size.channels});
+  planes_to_pixels(latent, size, input.f32().data());
+  Executable* decoder = TRY(programs_.taesd_decoder(size.height, size.width));
+  const TensorView view = input.view();
+  std::vector<Tensor> outputs = TRY(decoder->run({&view, 1}));
+  for (float& x : outputs[0].f32()) x = 2 * x - 1;
+  return tensor_to_image(outputs[0]);
 }
 
 Picture Pipeline::finish(const Task& task, int index, std::span<const float> latents, Image image) const {

@@ -17,8 +17,9 @@ struct PipelineOptions {
   std::filesystem::path model;  ///< a folder in diffusers layout; empty: the embedded model
   int threads = 0;              ///< 0: default_threads()
   Precision precision = Precision::kAuto;
-  std::string synthetic = {};  ///< instead of a model: random weights, as Model::open_synthetic
-  bool pjrt = false;           ///< the devices of a PJRT plugin instead of the CPU
+  std::filesystem::path taesd = {};  ///< an AutoencoderTiny's folder, for preview(); empty: a linear map does
+  std::string synthetic = {};        ///< instead of a model: random weights, as Model::open_synthetic
+  bool pjrt = false;                 ///< the devices of a PJRT plugin instead of the CPU
   PjrtOptions accelerator = {};
 };
 
@@ -41,6 +42,10 @@ class Pipeline {
 
   /// Is every value of `request` one that generate() takes? Computes nothing.
   Result<void> check(const Request& request) const;
+
+  /// A latent [C,h,w] of a progress report as a picture: full size with a taesd, else h x w pixels by a linear map,
+  /// rough and free. Errors: a NaN or infinity, out of memory.
+  Result<Image> preview(std::span<const float> latent, const LatentSize& size);
 
   const Model& model() const { return model_; }
   const ModelInfo& info() const { return model_.info; }

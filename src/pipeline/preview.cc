@@ -5,7 +5,7 @@
 
 namespace sfumato {
 
-Image preview_of(const Model& model, std::span<const float> latent, const LatentSize& size) {
+Image linear_preview(const Model& model, std::span<const float> latent, const LatentSize& size) {
   const LatentRgb& rgb = model.info.latent_rgb;
   const auto plane = static_cast<size_t>(size.height) * static_cast<size_t>(size.width);
   const size_t channels = std::min<size_t>(static_cast<size_t>(size.channels), rgb.factors.size());

@@ -40,6 +40,12 @@ Result<Executable*> Programs::vae_decoder(int height, int width, Precision preci
              [&] { return models::build_vae_decoder(model_.vae, *model_.vae_weights, 1, height, width); });
 }
 
+Result<Executable*> Programs::taesd_decoder(int height, int width) {
+  const Taesd& taesd = *model_.taesd;
+  return get("taesd", str(height, "x", width), taesd.weights, {precision_},
+             [&] { return models::build_taesd_decoder(taesd.config, *taesd.weights, 1, height, width); });
+}
+
 Result<Executable*> Programs::vae_encoder(int height, int width) {
   return get("encode", str(height, "x", width), model_.vae_weights, {precision_},
              [&] { return models::build_vae_encoder(model_.vae, *model_.vae_weights, 1, height, width); });

@@ -28,6 +28,8 @@ class Programs {
   Result<Executable*> unet(int batch, int height, int width, int tokens);
   /// On every device, for one latent of `height` x `width` at a time.
   Result<Executable*> vae_decoder(int height, int width, Precision precision);
+  /// One latent at a time. The model must have a taesd.
+  Result<Executable*> taesd_decoder(int height, int width);
   /// One picture of `height` x `width` at a time.
   Result<Executable*> vae_encoder(int height, int width);
 

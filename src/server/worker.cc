@@ -13,7 +13,6 @@
 #include "image/convert.h"
 #include "image/image_io.h"
 #include "pipeline/options_json.h"
-#include "pipeline/preview.h"
 #include "server/frame.h"
 
 namespace sfumato::server {
@@ -35,6 +34,7 @@ class Worker {
     find_option("precision")->set(run, setup.header.at("precision").get<std::string>()).value();
     options_.precision = run.pipeline.precision;
     options_.threads = setup.header.at("threads");
+    taesds_ = setup.header.at("taesds");
     models_ = setup.header.at("models");
     const Result<void> loaded = load(setup.header.at("preload"));
     if (!loaded) {
@@ -79,6 +79,7 @@ class Worker {
     pipeline_.reset();
     PipelineOptions options = options_;
     options.model = models_.at(name).get<std::string>();
+    options.taesd = taesds_.value(name, "");
     pipeline_ = TRY(Pipeline::load(options));
     loaded_ = name;
     return {};
@@ -165,16 +166,17 @@ class Worker {
   }
 
   /// The first picture of the batch, small.
-  std::string preview(const Progress& progress) const {
+  std::string preview(const Progress& progress) {
     const LatentSize& size = progress.latent;
-    const Image image = preview_of(pipeline_->model(), progress.denoised.first(size.elements()), size);
-    const Result<std::string> jpeg = encode_image(image, ImageFormat::kJpeg, "", kPreviewQuality);
+    const Result<Image> image = pipeline_->preview(progress.denoised.first(size.elements()), size);
+    if (!image) return "";  // the picture itself goes on
+    const Result<std::string> jpeg = encode_image(*image, ImageFormat::kJpeg, "", kPreviewQuality);
     return jpeg ? *jpeg : std::string();
   }
 
   int fd_;
   PipelineOptions options_;
-  Json models_;
+  Json models_, taesds_;  // folders by the model's name
   std::string loaded_;
   std::unique_ptr<Pipeline> pipeline_;
 

@@ -27,8 +27,10 @@ std::string list(const std::vector<std::string>& names, const std::string& what)
   return str(names.size(), names.size() == 1 ? " tensor " : " tensors ", what, ": ", join(shown, ", "));
 }
 
-bool ends_with_any(const std::string& name, const std::vector<std::string>& suffixes) {
-  return std::any_of(suffixes.begin(), suffixes.end(), [&](const std::string& s) { return name.ends_with(s); });
+bool is_ignored(const std::string& name, const std::vector<std::string>& ignore) {
+  return std::any_of(ignore.begin(), ignore.end(), [&](const std::string& part) {
+    return part.ends_with('.') ? name.starts_with(part) : name.ends_with(part);
+  });
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ Result<void> WeightLedger::finish(const std::string& component, const std::vecto
   const std::set<std::string> used(used_.begin(), used_.end());
   std::vector<std::string> left;
   for (const std::string& name : source_->names())
-    if (!used.count(name) && !ends_with_any(name, ignore)) left.push_back(name);
+    if (!used.count(name) && !is_ignored(name, ignore)) left.push_back(name);
   std::vector<std::string> faults;
   if (!missing_.empty()) faults.push_back(list(missing_, "missing"));
   if (!misshaped_.empty()) faults.push_back(list(misshaped_, "of the wrong shape or type"));

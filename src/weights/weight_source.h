@@ -38,7 +38,8 @@ class WeightLedger {
   Param require(const std::string& name, const Shape& shape);
   bool has(const std::string& name) const { return source_->find(name).has_value(); }
   /// "[weights.NAME] 2 tensors missing: a, b; 1 has the wrong shape: c is 3x4, expected 4x3; ..." or ok.
-  /// Tensors that no model asked for are named too; `ignore` are suffixes of names that may be left over.
+  /// Tensors that no model asked for are named too; `ignore` are ends of names that may be left over, or
+  /// beginnings where they end in a dot.
   Result<void> finish(const std::string& component, const std::vector<std::string>& ignore = {"position_ids"}) const;
 
  private:

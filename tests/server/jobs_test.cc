@@ -1,7 +1,9 @@
 // Jobs: drawn as the command line draws them, followed, cancelled, lost and found.
+#include <cstring>
 #include <thread>
 
 #include "base/strings.h"
+#include "image/image_io.h"
 #include "tests/server/serve_fixture.h"
 
 namespace sfumato {
@@ -47,6 +49,26 @@ TEST_F(ServeJobs, AreFollowedByEvents) {
   EXPECT_EQ(names[names.size() - 2], "picture");
   EXPECT_EQ(names.back(), "done");
   EXPECT_EQ(last["images"].size(), 1u);
+}
+
+TEST_F(ServeJobs, PreviewsOfATinyAutoencoderAreOfFullSize) {
+  serve({"--taesd", SFUMATO_SOURCE_DIR "/tests/golden/taesd/model"});
+  const std::string id = submit(job({{"preview", true}}));
+  Connection events(port_);
+  events.send(http_text("GET", "/api/jobs/" + id + "/events"));
+  events.receive_head();
+  int previews = 0;
+  for (auto [name, data] = events.next_event(); !name.empty(); std::tie(name, data) = events.next_event()) {
+    if (name != "progress" || data["preview"].is_null()) continue;
+    ++previews;
+    const std::string jpeg =
+        bytes_of_base64(data["preview"].get<std::string>().substr(strlen("data:image/jpeg;base64,")));
+    const auto picture = decode_image(bytes_of(jpeg));
+    ASSERT_TRUE(picture) << picture.error().message;
+    EXPECT_EQ(picture->width, 64);
+    EXPECT_EQ(picture->height, 64);
+  }
+  EXPECT_GT(previews, 0);
 }
 
 TEST_F(ServeJobs, AreCancelledWithinAStep) {
