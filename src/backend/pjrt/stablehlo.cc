@@ -74,15 +74,17 @@ class Lowering {
   }
 
   Hlo operator()(const ir::Attention& attention) {
-    const Hlo q = heads_of(input(0), attention.heads), k = heads_of(input(1), attention.heads),
-              v = heads_of(input(2), attention.heads);
+    const Hlo q = heads_of(narrow(write_.scale(widen(input(0)), attention.scale)), attention.heads),
+              k = heads_of(input(1), attention.heads), v = heads_of(input(2), attention.heads);
+    const Hlo ones = narrow(write_.splat(1, {v.shape[0], v.shape[1], v.shape[2], 1}));
+    const Hlo values_and_ones = write_.concatenate({v, ones}, 3);
     const int64_t queries = q.shape[1], row_bytes = q.shape[0] * q.shape[2] * k.shape[1] * 4;
     const auto rows =
         static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(kScoreBytes / row_bytes, int64_t{1}))));
     std::vector<Hlo> blocks;
     for (int64_t at = 0; at < queries; at += rows) {
       const int64_t end = std::min(queries, at + rows);
-      blocks.push_back(attend(write_.slice(q, 1, at, end), k, v, attention, at));
+      blocks.push_back(attend(write_.slice(q, 1, at, end), k, values_and_ones, attention.causal, at));
     }
     return write_.reshape(write_.concatenate(blocks, 1), node_->shape);
   }
@@ -288,17 +290,19 @@ class Lowering {
     return write_.reshape(narrow(x), {x.shape[0], x.shape[1], heads, x.shape[2] / heads});
   }
 
-  /// Queries `first`, ... of a block, [B,s,heads,D], with all keys and values.
-  Hlo attend(const Hlo& q, const Hlo& k, const Hlo& v, const ir::Attention& attention, int64_t first) {
-    Hlo scores = write_.dot(q, k, {{0, 2}, {0, 2}, {3}, {3}}, DType::kF32);  // [B,heads,s,T]
-    scores = write_.scale(scores, attention.scale);
-    if (attention.causal) scores = masked(scores, first);
+  /// Queries `first`, ... of a block, [B,s,heads,D], scaled, with all keys, [B,T,heads,D], and all values, which end in
+  /// a column of ones: the product with the powers has their sum there.
+  Hlo attend(const Hlo& q, const Hlo& k, const Hlo& values_and_ones, bool causal, int64_t first) {
+    const Hlo products = write_.dot(q, k, {{0, 2}, {0, 2}, {3}, {3}}, compute_);  // [B,heads,s,T]
+    const Hlo scores = causal ? masked(widen(products), first) : widen(products);
     const std::vector<int> rows = {0, 1, 2};
     const Hlo largest = write_.broadcast(write_.reduce("stablehlo.maximum", scores, {3}), scores.shape, rows);
-    const Hlo powers = write_.unary("stablehlo.exponential", write_.subtract(scores, largest));
-    const Hlo sums = write_.reduce("stablehlo.add", powers, {3});  // divided by after the product: it is smaller
-    const Hlo mixed = write_.dot(narrow(powers), v, {{0, 1}, {0, 2}, {3}, {1}}, DType::kF32);  // [B,heads,s,D]
-    return narrow(write_.transpose(write_.divide(mixed, write_.broadcast(sums, mixed.shape, rows)), {0, 2, 1, 3}));
+    const Hlo powers = narrow(write_.unary("stablehlo.exponential", write_.subtract(scores, largest)));
+    const Hlo mixed = write_.dot(powers, values_and_ones, {{0, 1}, {0, 2}, {3}, {1}}, DType::kF32);  // [B,heads,s,D+1]
+    const int64_t dim = q.shape[3];
+    const Hlo out = write_.slice(mixed, 3, 0, dim), sums = write_.slice(mixed, 3, dim, dim + 1);
+    const Hlo divisor = write_.broadcast(sums, out.shape, {0, 1, 2, 3});
+    return narrow(write_.transpose(write_.divide(out, divisor), {0, 2, 1, 3}));
   }
 
   /// Minus infinity where the key comes after the query.
