@@ -48,8 +48,10 @@ Result<std::vector<BenchCase>> cases_of(const RunOptions& run, const std::vector
     if (found == std::end(kComponents))
       return usage_error(str("[bench] --component expected text, unet, vae-decode, vae-encode or pipeline, got \"",
                              printable(name), "\""));
-    for (const std::string& batch : batches)
-      cases.push_back({*found, run, TRY(parse_number<int>("--batch", batch, 1, 64))});
+    for (const std::string& text : batches) {
+      const int batch = TRY(parse_number<int>("--batch", text, 1, 64));
+      cases.push_back({*found, run, batch});
+    }
   }
   for (const auto& [option, values] : lists) TRY(multiply(cases, option, values));
   return cases;

@@ -62,8 +62,8 @@ Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArgu
   const int halves = plan.guided ? 2 : 1;
   std::vector<Planned> programs;
   for (size_t i = 0; i < model.text_encoders.size() && wants("text"); ++i) {
-    programs.push_back({str("text encoder ", i + 1), TRY(build_text_encoder(model, static_cast<int>(i), 1)),
-                        static_cast<double>(halves * arguments.batch)});
+    ir::Graph graph = TRY(build_text_encoder(model, static_cast<int>(i), 1));
+    programs.push_back({str("text encoder ", i + 1), std::move(graph), static_cast<double>(halves * arguments.batch)});
   }
   if (wants("unet")) {
     auto [once, rest] = passes::hoist(TRY(models::build_unet(model.unet, *model.unet_weights, arguments.batch * halves,
@@ -72,11 +72,11 @@ Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArgu
     programs.push_back({"U-Net, of the prompt", std::move(once)});
     programs.push_back({"U-Net, of each step", std::move(rest), static_cast<double>(plan.steps)});
   }
-  if (wants("vae-decode"))
-    programs.push_back(
-        {"VAE decoder",
-         TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1, plan.latent.height, plan.latent.width)),
-         static_cast<double>(arguments.batch)});
+  if (wants("vae-decode")) {
+    ir::Graph graph =
+        TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1, plan.latent.height, plan.latent.width));
+    programs.push_back({"VAE decoder", std::move(graph), static_cast<double>(arguments.batch)});
+  }
   return programs;
 }
 

@@ -34,12 +34,17 @@ std::pair<std::string, std::string> name_and_path(const std::string& text) {
 
 Result<std::vector<server::ServedModel>> open_models(const std::vector<std::string>& given) {
   std::vector<server::ServedModel> models;
-  if (given.empty()) models.push_back({"emoji", "", TRY(Model::open(""))});
+  const auto add = [&](const std::string& name, const std::string& path) -> Result<void> {
+    Model model = TRY(Model::open(path));
+    models.push_back({name, path, std::move(model)});
+    return {};
+  };
+  if (given.empty()) TRY(add("emoji", ""));
   for (const std::string& text : given) {
     const auto [name, path] = name_and_path(text);
     for (const server::ServedModel& other : models)
       if (other.name == name) return usage_error(str("[serve] two models are called \"", name, "\"; use -m NAME=PATH"));
-    models.push_back({name, path, TRY(Model::open(path))});
+    TRY(add(name, path));
   }
   return models;
 }

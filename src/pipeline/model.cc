@@ -129,8 +129,9 @@ Result<Model> Model::open(const fs::path& path) {
     const std::string name = str("text_encoder", suffix);
     if (!folder.has(name)) continue;
     TRY(check_tokenizer(folder, str("tokenizer", suffix)));
-    model.text_encoders.push_back({TRY(models::parse_clip_text_config(TRY(folder.config(name)))),
-                                   TRY(folder.weights(name)),
+    models::ClipTextConfig config = TRY(models::parse_clip_text_config(TRY(folder.config(name))));
+    std::shared_ptr<const WeightSource> weights = TRY(folder.weights(name));
+    model.text_encoders.push_back({std::move(config), std::move(weights),
                                    pad_id_of(folder, str("tokenizer", suffix), *suffix || &family == &kSd2)});
   }
   if (model.text_encoders.empty() || (&family == &kSdxl && model.text_encoders.size() != 2))
