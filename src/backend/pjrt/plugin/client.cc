@@ -20,6 +20,11 @@ PJRT_Buffer_Type buffer_type(DType dtype) {
   }
 }
 
+/// XLA's CPU client has as many threads as cores or devices, whichever is more, and how a product's sums are cut, so
+/// their bits, follows the number of threads. A CPU is therefore always told to be this many devices, used or not:
+/// what few of them draw equals what one draws.
+constexpr int kLeastCpuDevices = 8;
+
 /// A client, told how many devices a CPU is to be; plugins that refuse an option they do not know are asked again.
 Result<ClientHandle> create_client(const std::shared_ptr<const Plugin>& plugin, int devices) {
   constexpr std::string_view kCount = "cpu_device_count";
@@ -28,7 +33,7 @@ Result<ClientHandle> create_client(const std::shared_ptr<const Plugin>& plugin, 
   count.name = kCount.data();
   count.name_size = kCount.size();
   count.type = PJRT_NamedValue_kInt64;
-  count.int64_value = std::max(devices, 1);
+  count.int64_value = std::max(devices, kLeastCpuDevices);
   count.value_size = 1;
   auto args = PJRT_ARGS(Client_Create);
   args.create_options = &count;
@@ -45,7 +50,8 @@ Result<ClientHandle> create_client(const std::shared_ptr<const Plugin>& plugin, 
 Result<std::shared_ptr<Client>> Client::create(std::shared_ptr<const Plugin> plugin, int devices) {
   ClientHandle handle = TRY(create_client(plugin, devices));
   std::shared_ptr<Client> client(new Client(std::move(plugin), std::move(handle)));
-  TRY(client->find_devices(devices));
+  TRY(client->find_platform());
+  TRY(client->find_devices(devices == 0 && client->is_cpu() ? 1 : devices));
   TRY(client->describe());
   return client;
 }
@@ -62,11 +68,15 @@ Result<void> Client::find_devices(int wanted) {
   return {};
 }
 
-Result<void> Client::describe() {
+Result<void> Client::find_platform() {
   auto name = PJRT_ARGS(Client_PlatformName);
   name.client = client_.get();
   TRY(PJRT_CALL(*plugin_, Client_PlatformName, name));
   platform_ = lowercase_ascii({name.platform_name, name.platform_name_size});
+  return {};
+}
+
+Result<void> Client::describe() {
   auto version = PJRT_ARGS(Client_PlatformVersion);
   version.client = client_.get();
   TRY(PJRT_CALL(*plugin_, Client_PlatformVersion, version));

@@ -10,13 +10,13 @@ namespace sfumato::pjrt {
 
 class Client {
  public:
-  /// `devices` of them, 0 for all; a CPU plugin is asked for as many as that.
+  /// `devices` of them; 0 for all, of a CPU for one. A CPU plugin is asked for as many as wanted.
   static Result<std::shared_ptr<Client>> create(std::shared_ptr<const Plugin> plugin, int devices);
 
   const Plugin& plugin() const { return *plugin_; }
   int devices() const { return static_cast<int>(devices_.size()); }
-  const std::string& platform() const { return platform_; }  ///< "cpu", "tpu", "cuda"
-  const std::string& version() const { return version_; }    ///< of plugin, platform and kind of device
+  bool is_cpu() const { return platform_ == "cpu" || platform_ == "host"; }
+  const std::string& version() const { return version_; }  ///< of plugin, platform and kind of device
 
   /// A copy of `data` on a device. `strides` in bytes, one an axis; empty: dense. `data` may go when this returns.
   Result<BufferHandle> upload(const void* data, const Shape& shape, DType dtype, const std::vector<int64_t>& strides,
@@ -36,6 +36,7 @@ class Client {
  private:
   Client(std::shared_ptr<const Plugin> plugin, ClientHandle client)
       : plugin_(std::move(plugin)), client_(std::move(client)) {}
+  Result<void> find_platform();
   Result<void> find_devices(int wanted);
   Result<void> describe();
   BufferHandle own(PJRT_Buffer* buffer) const { return {buffer, {plugin_}}; }

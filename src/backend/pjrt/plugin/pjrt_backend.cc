@@ -199,7 +199,7 @@ class PjrtBackend final : public Backend {
   /// 16-bit floats are what accelerators are built for; XLA's CPU code only emulates them.
   Precision resolve(Precision asked) const override {
     if (asked != Precision::kAuto) return asked;
-    return is_cpu() ? Precision::kF32 : Precision::kBF16;
+    return client_->is_cpu() ? Precision::kF32 : Precision::kBF16;
   }
   int devices() const override { return client_->devices(); }
   bool fills_batches() const override { return true; }
@@ -218,12 +218,10 @@ class PjrtBackend final : public Backend {
     return program;
   }
 
-  bool is_cpu() const { return client_->platform() == "cpu" || client_->platform() == "host"; }
-
   /// From the cache on disk, or compiled and put there.
   Result<LoadedExecutableHandle> load(const std::string& text, const std::string& options) const {
     // Machine code for one CPU need not run on another.
-    const std::string machine = is_cpu() ? str(cpu_model_name(), " ", isa_name(machine_isa())) : "";
+    const std::string machine = client_->is_cpu() ? str(cpu_model_name(), " ", isa_name(machine_isa())) : "";
     const std::string key = CompileCache::key(text, options, str(client_->version(), "; ", machine));
     if (const std::optional<std::string> found = cache_.find(key)) {
       if (auto executable = client_->deserialize(*found)) return executable;
