@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "apps/compile/report.h"
 #include "backend/pjrt/ahead_of_time.h"
@@ -19,7 +21,8 @@ constexpr char kDescription[] =
 struct CompileArguments {
   RunOptions run;
   std::string topology;
-  int batch = 1;
+  std::vector<int> batches = {1};
+  std::vector<std::string> others;
   double price = 1.20;
   std::vector<std::string> components = {"text", "unet", "vae-decode"};
   bool json = false;
@@ -31,7 +34,13 @@ Result<std::optional<CompileArguments>> parse(const Words& words) {
   CompileArguments arguments;
   std::string model, format = "md";
   command.app.add_option("--topology", arguments.topology, "as the plugin calls it: v5e:2x2")->required();
-  command.app.add_option("--batch", arguments.batch, "pictures a chip; default 1")->check(CLI::Range(1, 64));
+  command.app.add_option("--batch", arguments.batches, "pictures a chip at once, a list; default 1")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
+  command.app
+      .add_option("--stablehlo", arguments.others, "files with programs of another's making, for rows beside these")
+      ->delimiter(',')
+      ->check(CLI::ExistingFile);
   command.app.add_option("--price", arguments.price, "of a chip, dollars an hour; default 1.20")
       ->check(CLI::Range(0.001, 1e6));
   command.app.add_option("--component", arguments.components, "text, unet, vae-decode; default: all")
@@ -48,10 +57,11 @@ Result<std::optional<CompileArguments>> parse(const Words& words) {
   return std::optional<CompileArguments>(std::move(arguments));
 }
 
-/// A program before compiling, and how often a picture's batch runs it.
+/// A program before compiling; see CompiledProgram.
 struct Planned {
   std::string name;
   ir::Graph graph;
+  int batch = 0;
   double runs = 1;
 };
 
@@ -63,20 +73,19 @@ Result<std::vector<Planned>> plan_programs(const Model& model, const CompileArgu
   std::vector<Planned> programs;
   for (size_t i = 0; i < model.text_encoders.size() && wants("text"); ++i) {
     ir::Graph graph = TRY(build_text_encoder(model, static_cast<int>(i), 1));
-    programs.push_back({str("text encoder ", i + 1), std::move(graph), static_cast<double>(halves * arguments.batch)});
+    programs.push_back({str("text encoder ", i + 1), std::move(graph), 0, static_cast<double>(halves)});
   }
-  if (wants("unet")) {
-    auto [once, rest] = passes::hoist(TRY(models::build_unet(model.unet, *model.unet_weights, arguments.batch * halves,
+  for (size_t i = 0; i < arguments.batches.size() && wants("unet"); ++i) {
+    const int batch = arguments.batches[i];
+    auto [once, rest] = passes::hoist(TRY(models::build_unet(model.unet, *model.unet_weights, batch * halves,
                                                              plan.latent.height, plan.latent.width, kPromptTokens)),
                                       models::kUNetSlowInputs);
-    programs.push_back({"U-Net, of the prompt", std::move(once)});
-    programs.push_back({"U-Net, of each step", std::move(rest), static_cast<double>(plan.steps)});
+    programs.push_back({"U-Net, of the prompt", std::move(once), batch});
+    programs.push_back({"U-Net, of each step", std::move(rest), batch, static_cast<double>(plan.steps)});
   }
-  if (wants("vae-decode")) {
-    ir::Graph graph =
-        TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1, plan.latent.height, plan.latent.width));
-    programs.push_back({"VAE decoder", std::move(graph), static_cast<double>(arguments.batch)});
-  }
+  if (wants("vae-decode"))
+    programs.push_back({"VAE decoder", TRY(models::build_vae_decoder(model.vae, *model.vae_weights, 1,
+                                                                     plan.latent.height, plan.latent.width))});
   return programs;
 }
 
@@ -100,14 +109,21 @@ Result<void> compile(const Words& words) {
   report.model = model.info.name;
   report.precision = options.precision == Precision::kAuto ? Precision::kBF16 : options.precision;
   report.size = plan.size;
-  report.batch = arguments->batch;
+  report.batches = arguments->batches;
   report.steps = plan.steps;
   report.price = arguments->price;
   for (Planned& planned : TRY(plan_programs(model, *arguments, plan))) {
     std::fprintf(stderr, "compiling %s\n", planned.name.c_str());
     const pjrt::ProgramCost cost =
         TRY(compiler->compile(std::move(planned.graph), report.precision, compiler->devices()));
-    report.programs.push_back({planned.name, planned.runs, cost});
+    report.programs.push_back({planned.name, planned.batch, planned.runs, cost});
+  }
+  for (const std::string& file : arguments->others) {
+    std::fprintf(stderr, "compiling %s\n", file.c_str());
+    std::ifstream in(file, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const pjrt::ProgramCost cost = TRY(compiler->compile(text, compiler->devices()));
+    report.programs.push_back({std::filesystem::path(file).stem().string(), 0, 0, cost});
   }
   std::fputs((arguments->json ? to_json(report) : to_markdown(report)).c_str(), stdout);
   return {};

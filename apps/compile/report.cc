@@ -24,6 +24,11 @@ std::string fixed(double value, int digits) {
   return std::move(out).str();
 }
 
+/// Of the system that draws `batch` pictures at once?
+bool takes_part(const CompiledProgram& program, int batch) {
+  return program.runs > 0 && (program.batch == 0 || program.batch == batch);
+}
+
 double images_per_dollar(const CompileReport& report, double seconds) {
   return 3600 / seconds / report.price;
 }
@@ -36,9 +41,10 @@ std::optional<Chip> find_chip(std::string_view kind) {
   return {};
 }
 
-double CompileReport::memory() const {
+double CompileReport::memory(int batch) const {
   double arguments = 0, working = 0;
   for (const CompiledProgram& program : programs) {
+    if (!takes_part(program, batch)) continue;
     const pjrt::ProgramCost& cost = program.cost;
     arguments += static_cast<double>(cost.argument_bytes + cost.code_bytes);
     working = std::max(working, static_cast<double>(cost.temp_bytes + cost.output_bytes));
@@ -46,42 +52,54 @@ double CompileReport::memory() const {
   return arguments + working;
 }
 
-std::optional<double> CompileReport::bound_seconds_per_image() const {
+std::optional<double> CompileReport::bound_seconds_per_image(int batch) const {
   const std::optional<Chip> chip = find_chip(device_kind);
   if (!chip) return {};
   double seconds = 0;
   for (const CompiledProgram& program : programs) {
+    if (!takes_part(program, batch)) continue;
     const pjrt::ProgramCost& cost = program.cost;
     const auto moved = static_cast<double>(cost.argument_bytes + cost.output_bytes);
-    seconds += program.runs * std::max(cost.flops / chip->flops, moved / chip->bandwidth);
+    const double pictures = std::max(program.batch, 1);
+    seconds += program.runs / pictures * std::max(cost.flops / chip->flops, moved / chip->bandwidth);
   }
-  return seconds / batch;
+  return seconds;
 }
 
 std::string to_markdown(const CompileReport& report) {
-  std::string text = str(report.model, ", ", report.size.width, "x", report.size.height, ", ", report.batch,
-                         " pictures a chip, ", report.steps, " steps, ", precision_name(report.precision), ", for ",
-                         report.topology, " (", report.devices, " x ", report.device_kind, ")\n\n",
-                         "| program | runs | TFLOP | GB accessed | arguments GB | temporaries GB | peak GB | code MB | "
-                         "compile s |\n|---|---|---|---|---|---|---|---|---|\n");
+  std::string text = str(report.model, ", ", report.size.width, "x", report.size.height, ", ", report.steps, " steps, ",
+                         precision_name(report.precision), ", for ", report.topology, " (", report.devices, " x ",
+                         report.device_kind, ")\n\n",
+                         "| program | batch | runs | TFLOP | GB accessed | arguments GB | temporaries GB | peak GB | "
+                         "code MB | compile s |\n|---|---|---|---|---|---|---|---|---|---|\n");
+  const auto gigabytes = [](int64_t bytes) { return fixed(static_cast<double>(bytes) / 1e9, 3); };
   for (const CompiledProgram& program : report.programs) {
     const pjrt::ProgramCost& c = program.cost;
-    text +=
-        str("| ", program.name, " | ", program.runs, " | ", fixed(c.flops / 1e12, 3), " | ",
-            fixed(c.bytes_accessed / 1e9, 2), " | ", fixed(static_cast<double>(c.argument_bytes) / 1e9, 3), " | ",
-            fixed(static_cast<double>(c.temp_bytes) / 1e9, 3), " | ", fixed(static_cast<double>(c.peak_bytes) / 1e9, 3),
-            " | ", fixed(static_cast<double>(c.code_bytes) / 1e6, 0), " | ", fixed(c.compile_seconds, 1), " |\n");
+    const std::vector<std::string> cells = {program.name,
+                                            program.batch > 0 ? str(program.batch) : "",
+                                            program.runs > 0 ? str(program.runs) : "",
+                                            fixed(c.flops / 1e12, 3),
+                                            fixed(c.bytes_accessed / 1e9, 2),
+                                            gigabytes(c.argument_bytes),
+                                            gigabytes(c.temp_bytes),
+                                            gigabytes(c.peak_bytes),
+                                            fixed(static_cast<double>(c.code_bytes) / 1e6, 0),
+                                            fixed(c.compile_seconds, 1)};
+    text += str("| ", join(cells, " | "), " |\n");
   }
   const std::optional<Chip> chip = find_chip(report.device_kind);
-  text += str("\nOn a chip: ", fixed(report.memory() / 1e9, 2), " GB");
-  if (chip)
-    text +=
-        str(" of ", fixed(chip->memory / 1e9, 0), " GB: ", report.memory() <= chip->memory ? "fits" : "does not fit");
-  text += ".\n";
-  if (const auto bound = report.bound_seconds_per_image())
-    text += str("Roofline bound, not a measurement: at least ", fixed(*bound, 3), " s a picture a chip, at most ",
-                fixed(images_per_dollar(report, *bound), 0), " pictures a dollar at ", fixed(report.price, 2),
-                " $ a chip-hour.\n");
+  for (const int batch : report.batches) {
+    const double memory = report.memory(batch);
+    text += str("\nWith ", batch, batch == 1 ? " picture" : " pictures", " at once a chip holds ",
+                fixed(memory / 1e9, 2), " GB");
+    if (chip)
+      text += str(" of ", fixed(chip->memory / 1e9, 0), " GB: ", memory <= chip->memory ? "fits" : "does not fit");
+    text += ".\n";
+    if (const auto bound = report.bound_seconds_per_image(batch))
+      text += str("Roofline bound, not a measurement: at least ", fixed(*bound, 3), " s a picture a chip, at most ",
+                  fixed(images_per_dollar(report, *bound), 0), " pictures a dollar at ", fixed(report.price, 2),
+                  " $ a chip-hour.\n");
+  }
   return text;
 }
 
@@ -90,6 +108,7 @@ std::string to_json(const CompileReport& report) {
   for (const CompiledProgram& program : report.programs) {
     const pjrt::ProgramCost& c = program.cost;
     programs.push_back({{"name", program.name},
+                        {"batch", program.batch},
                         {"runs", program.runs},
                         {"flops", c.flops},
                         {"bytes_accessed", c.bytes_accessed},
@@ -101,26 +120,30 @@ std::string to_json(const CompileReport& report) {
                         {"compile_seconds", c.compile_seconds}});
   }
   const std::optional<Chip> chip = find_chip(report.device_kind);
-  const std::optional<double> bound = report.bound_seconds_per_image();
   const auto or_null = [](auto optional) {
     return optional ? nlohmann::ordered_json(*optional) : nlohmann::ordered_json();
   };
-  return nlohmann::ordered_json{
-             {"topology", report.topology},
-             {"device_kind", report.device_kind},
-             {"devices", report.devices},
-             {"model", report.model},
-             {"precision", precision_name(report.precision)},
-             {"size", str(report.size.width, "x", report.size.height)},
-             {"batch", report.batch},
-             {"steps", report.steps},
-             {"programs", programs},
-             {"memory_bytes", report.memory()},
-             {"fits", or_null(chip ? std::optional<bool>(report.memory() <= chip->memory) : std::nullopt)},
-             {"bound_seconds_per_image", or_null(bound)},
-             {"price_per_chip_hour", report.price},
-             {"bound_images_per_dollar",
-              or_null(bound ? std::optional<double>(images_per_dollar(report, *bound)) : std::nullopt)}}
+  nlohmann::ordered_json totals = nlohmann::ordered_json::array();
+  for (const int batch : report.batches) {
+    const double memory = report.memory(batch);
+    const std::optional<double> bound = report.bound_seconds_per_image(batch);
+    totals.push_back({{"batch", batch},
+                      {"memory_bytes", memory},
+                      {"fits", or_null(chip ? std::optional<bool>(memory <= chip->memory) : std::nullopt)},
+                      {"bound_seconds_per_image", or_null(bound)},
+                      {"bound_images_per_dollar",
+                       or_null(bound ? std::optional<double>(images_per_dollar(report, *bound)) : std::nullopt)}});
+  }
+  return nlohmann::ordered_json{{"topology", report.topology},
+                                {"device_kind", report.device_kind},
+                                {"devices", report.devices},
+                                {"model", report.model},
+                                {"precision", precision_name(report.precision)},
+                                {"size", str(report.size.width, "x", report.size.height)},
+                                {"steps", report.steps},
+                                {"programs", programs},
+                                {"totals", totals},
+                                {"price_per_chip_hour", report.price}}
              .dump(2) +
          "\n";
 }

@@ -22,7 +22,8 @@ std::optional<Chip> find_chip(std::string_view kind);
 
 struct CompiledProgram {
   std::string name;
-  double runs = 1;  ///< to make `batch` pictures
+  int batch = 0;    ///< pictures a chip that it works on at once; 0: it takes them one by one
+  double runs = 1;  ///< to make those pictures, or that one; 0: it is no part of the system, only beside it
   pjrt::ProgramCost cost;
 };
 
@@ -31,15 +32,16 @@ struct CompileReport {
   int devices = 1;
   Precision precision = Precision::kBF16;
   Size size;
-  int batch = 1, steps = 0;  ///< batch: pictures a chip
-  double price = 0;          ///< dollars a chip-hour
+  std::vector<int> batches;  ///< pictures a chip at once
+  int steps = 0;
+  double price = 0;  ///< dollars a chip-hour
   std::vector<CompiledProgram> programs;
 
-  /// All programs' weights stay on the chip, and one at a time runs.
-  double memory() const;
+  /// With `batch` pictures at once, all programs' weights stay on the chip, and one at a time runs.
+  double memory(int batch) const;
   /// No chip of this kind can be faster than this: of every program, the longer of its FLOPs at the peak rate and its
   /// arguments and results at the memory's rate. Not a measurement, and not a forecast.
-  std::optional<double> bound_seconds_per_image() const;
+  std::optional<double> bound_seconds_per_image(int batch) const;
 };
 
 std::string to_markdown(const CompileReport& report);

@@ -27,6 +27,8 @@ class AheadOfTime {
   virtual int devices() const = 0;
   /// Compiles for `replicas` devices.
   virtual Result<ProgramCost> compile(ir::Graph graph, Precision precision, int replicas) = 0;
+  /// The same for a program of another's making, in StableHLO text.
+  virtual Result<ProgramCost> compile(const std::string& stablehlo, int replicas) = 0;
 };
 
 }  // namespace sfumato::pjrt

@@ -38,8 +38,12 @@ class Compiler final : public AheadOfTime {
 
   Result<ProgramCost> compile(ir::Graph graph, Precision precision, int replicas) override {
     passes::run_all(graph);
-    const std::string text = to_stablehlo(graph, compute_type(precision)).text, options = compile_options(replicas);
-    const PJRT_Program program = program_of(text);
+    return compile(to_stablehlo(graph, compute_type(precision)).text, replicas);
+  }
+
+  Result<ProgramCost> compile(const std::string& stablehlo, int replicas) override {
+    const std::string options = compile_options(replicas);
+    const PJRT_Program program = program_of(stablehlo);
     auto args = PJRT_ARGS(Compile);
     args.topology = topology_.get();
     args.program = &program;
