@@ -3,10 +3,12 @@
 a CPU plugin, by pinned version and SHA-256, through pip's configured package index.
 
     tools/install_pjrt.py              fetch what is missing
-    tools/install_pjrt.py --optional   the same, but a failure is one line and exit code 0 (the backend stays a stub)
+    tools/install_pjrt.py --tpu        the TPU plugin too, for `sfumato compile` (needs no TPU)
+    tools/install_pjrt.py --optional   a failure is one line and exit code 0 (the backend stays a stub)
 
 Header: sdist pypjrt 0.1.1, vendor/xla/pjrt/c/pjrt_c_api.h, PJRT API 0.114, Apache-2.0 (OpenXLA).
 Plugin: wheel fastatomstruct-xla-cpu 2026.6.23, libpjrt_cpu.so, PJRT API 0.106, built from OpenXLA (x86-64 Linux).
+TPU: wheel libtpu 0.0.52, libtpu.so, PJRT API 0.117 (x86-64 Linux).
 """
 import hashlib
 import pathlib
@@ -29,6 +31,12 @@ PARTS = [
      "fastatomstruct_xla_cpu/libpjrt_cpu.so",
      "0a0fe56ca17be9efc7b942e89e534e5e0ad4a0f1e369b66d27b62184509015b9"),
 ]
+
+
+TPU = ("libtpu==0.0.52", ["--only-binary", ":all:", "--python-version", "311", "--platform", "manylinux_2_31_x86_64"],
+       "f5e2e596eaea9357fbb5a6755a7a9007c6ab75bfde4a55191b03eff402971140",
+       "libtpu/libtpu.so",
+       "f86de4d04a058e6b5101f73e0824b95f27e2cec996d2b9191d9cffda75c03077")
 
 
 def sha256(path):
@@ -74,13 +82,14 @@ def install(requirement, arguments, archive_hash, member, member_hash):
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     try:
-        for part in PARTS:
+        for part in PARTS + ([TPU] if "--tpu" in sys.argv[1:] else []):
             install(*part)
     except (RuntimeError, OSError, KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
-        print(f"install_pjrt: {error}; without it the PJRT backend is a stub and its tests are skipped",
+        print(f"install_pjrt: {error}; without the header the PJRT backend is a stub; tests without their plugin are skipped",
               file=sys.stderr)
         return 0 if "--optional" in sys.argv[1:] else 1
-    print(f"install_pjrt: header and CPU plugin are in {FOLDER.relative_to(FOLDER.parent.parent)}")
+    plugins = "CPU and TPU plugins" if "--tpu" in sys.argv[1:] else "CPU plugin"
+    print(f"install_pjrt: header and {plugins} are in {FOLDER.relative_to(FOLDER.parent.parent)}")
     return 0
 
 

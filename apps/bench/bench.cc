@@ -4,6 +4,7 @@
 #include <map>
 
 #include "apps/bench/measure.h"
+#include "apps/bench/scaling.h"
 #include "apps/bench/table.h"
 #include "base/strings.h"
 #include "pipeline/options_json.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr const char* kDescription =
     "How long a model's parts take here. Lists with commas: every combination is run.\n"
+    "`sfumato bench scaling` measures one, two, four devices of a PJRT plugin.\n"
     "  sfumato bench --synthetic-weights sd15 --component unet,vae-decode --size 512x512 --batch 2";
 
 constexpr Component kComponents[] = {Component::kText, Component::kUnet, Component::kVaeDecode, Component::kVaeEncode,
@@ -64,7 +66,7 @@ Result<std::optional<BenchOptions>> parse(const Words& words) {
   std::map<const char*, std::vector<std::string>> lists;
   BenchOptions options;
   const auto list = [&](const char* names, std::vector<std::string>& values, const char* help) {
-    command.app.add_option(names, values, help)->delimiter(',');
+    command.app.add_option(names, values, help)->delimiter(',')->allow_extra_args(false);
   };
   list("--component", components, "text, unet, vae-decode, vae-encode, pipeline; default: the first three");
   list("--size", lists["size"], "WxH; default: the model's");
@@ -73,33 +75,23 @@ Result<std::optional<BenchOptions>> parse(const Words& words) {
   list("--precision", lists["precision"], "auto, fp32 or bf16");
   command.app.add_option("-r,--repeats", options.repeats, "timed runs; default 3")->check(CLI::Range(1, 1000));
   command.app.add_option("--warm-up", options.warm_up, "runs before those; default 1")->check(CLI::Range(0, 100));
-  const std::map<std::string, TableFormat> formats = {
-      {"md", TableFormat::kMarkdown}, {"csv", TableFormat::kCsv}, {"json", TableFormat::kJson}};
-  command.app.add_option("-o,--output", options.format, "md, csv or json, on standard output")
-      ->transform(CLI::CheckedTransformer(formats));
+  add_format_option(command.app, options.format);
   command.take({"--model", "--synthetic-weights", "--steps", "--cfg-scale", "--sampler", "--scheduler"});
   if (!TRY(command.parse(words))) return std::optional<BenchOptions>();
   options.cases = TRY(cases_of(command.run, components, lists, batches));
   return std::optional<BenchOptions>(std::move(options));
 }
 
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
-
 }  // namespace
 
 Result<void> bench(const Words& words) {
+  if (!words.empty() && words[0] == "scaling") return bench_scaling({words.begin() + 1, words.end()});
   const std::optional<BenchOptions> options = TRY(parse(words));
   if (!options) return {};
-  for (size_t i = 0; i < options->cases.size(); ++i) {
-    const BenchCase& one = options->cases[i];
-    const BenchResult result = TRY(measure(one, options->warm_up, options->repeats));
-    if (i == 0) print(table_head(options->format));
-    print(table_row(options->format, one, result, i == 0));
-  }
-  print(table_foot(options->format));
+  Table table = bench_table(options->format);
+  for (const BenchCase& one : options->cases)
+    add_row(table, one, TRY(measure(one, options->warm_up, options->repeats)));
+  table.end();
   return {};
 }
 

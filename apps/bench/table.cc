@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/strings.h"
@@ -12,18 +13,6 @@ namespace sfumato {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 /// The columns in the order of the documented JSON.
 Json fields(const BenchCase& c, const BenchResult& r) {
@@ -54,46 +43,67 @@ std::string csv(const Json& object, bool keys) {
   return join(cells, ",") + "\n";
 }
 
-}  // namespace
-
-std::string table_head(TableFormat format) {
-  BenchResult any;
-  any.seconds = {1};
-  switch (format) {
-    case TableFormat::kMarkdown:
-      return str(
-          cpu_model_name(), ", ", isa_name(active_isa()), ", sfumato ", SFUMATO_COMMIT,
-          "\n\n| component | model | size | batch | threads | precision | seconds (min, max) | GFLOP/s | of fp32 "
-          "peak | compile s | peak MB |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-    case TableFormat::kCsv:
-      return csv(fields({}, any), true);
-    case TableFormat::kJson:
-      return "[";
-  }
-  CHECK(false);
-}
-
-std::string table_row(TableFormat format, const BenchCase& c, const BenchResult& r, bool is_first) {
-  const Json f = fields(c, r);
-  if (format == TableFormat::kCsv) return csv(f, false);
-  if (format == TableFormat::kJson) return str(is_first ? "\n" : ",\n", f.dump());
-  const std::vector<std::string> cells = {
-      f["component"],
-      f["model"],
-      f["size"],
-      std::to_string(c.batch),
-      std::to_string(r.threads),
-      f["precision"],
-      str(fixed(f["seconds_median"], 3), " (", fixed(f["seconds_min"], 3), ", ", fixed(f["seconds_max"], 3), ")"),
-      fixed(f["gflops_effective"], 0),
-      fixed(f["peak_fraction"], 2),
-      fixed(r.compile_seconds, 2),
-      std::to_string(r.rss_peak_bytes >> 20)};
+std::string markdown(const std::vector<std::string>& cells) {
   return "| " + join(cells, " | ") + " |\n";
 }
 
-std::string table_foot(TableFormat format) {
-  return format == TableFormat::kJson ? "\n]\n" : "";
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+void Table::add(const Json& fields, const std::vector<std::string>& cells) {
+  const bool is_first = std::exchange(is_first_, false);
+  switch (format_) {
+    case TableFormat::kMarkdown:
+      if (is_first)
+        print(str(title_, "\n\n", markdown(columns_), markdown(std::vector<std::string>(columns_.size(), "---"))));
+      return print(markdown(cells));
+    case TableFormat::kCsv:
+      return print(str(is_first ? csv(fields, true) : "", csv(fields, false)));
+    case TableFormat::kJson:
+      return print(str(is_first ? "[\n" : ",\n", fields.dump()));
+  }
+}
+
+void Table::end() {
+  if (format_ == TableFormat::kJson) print(is_first_ ? "[]\n" : "\n]\n");
+}
+
+void add_format_option(CLI::App& app, TableFormat& format) {
+  const std::map<std::string, TableFormat> formats = {
+      {"md", TableFormat::kMarkdown}, {"csv", TableFormat::kCsv}, {"json", TableFormat::kJson}};
+  app.add_option("-o,--output", format, "md, csv or json, on standard output")
+      ->transform(CLI::CheckedTransformer(formats));
+}
+
+Table bench_table(TableFormat format) {
+  return Table(format, str(cpu_model_name(), ", ", isa_name(active_isa()), ", sfumato ", SFUMATO_COMMIT),
+               {"component", "model", "size", "batch", "threads", "precision", "seconds (min, max)", "GFLOP/s",
+                "of fp32 peak", "compile s", "peak MB"});
+}
+
+void add_row(Table& table, const BenchCase& c, const BenchResult& r) {
+  const Json f = fields(c, r);
+  table.add(
+      f, {f["component"], f["model"], f["size"], std::to_string(c.batch), std::to_string(r.threads), f["precision"],
+          str(fixed(f["seconds_median"], 3), " (", fixed(f["seconds_min"], 3), ", ", fixed(f["seconds_max"], 3), ")"),
+          fixed(f["gflops_effective"], 0), fixed(f["peak_fraction"], 2), fixed(r.compile_seconds, 2),
+          std::to_string(r.rss_peak_bytes >> 20)});
 }
 
 }  // namespace sfumato

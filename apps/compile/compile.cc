@@ -36,15 +36,18 @@ Result<std::optional<CompileArguments>> parse(const Words& words) {
   command.app.add_option("--topology", arguments.topology, "as the plugin calls it: v5e:2x2")->required();
   command.app.add_option("--batch", arguments.batches, "pictures a chip at once, a list; default 1")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(1, 64));
   command.app
       .add_option("--stablehlo", arguments.others, "files with programs of another's making, for rows beside these")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::ExistingFile);
   command.app.add_option("--price", arguments.price, "of a chip, dollars an hour; default 1.20")
       ->check(CLI::Range(0.001, 1e6));
   command.app.add_option("--component", arguments.components, "text, unet, vae-decode; default: all")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(arguments.components));
   command.app.add_option("-o,--output", format, "md or json, on standard output")->check(CLI::IsMember({"md", "json"}));
   command.app.add_option("MODEL", model, "folder in diffusers layout; or use -m");

@@ -64,6 +64,11 @@ class Backend {
   virtual bool fills_batches() const { return false; }
   /// Programs compiled so far, those found in a cache included.
   virtual int compiled() const { return 0; }
+  /// Of the devices: "TPU v5 lite"; a CPU's devices share its cores.
+  virtual std::string device_kind() const = 0;
+  virtual bool devices_share_cores() const { return true; }
+  /// How long programs have run so far, from their start on devices to their end; the rest of the time is the host's.
+  virtual double seconds_on_devices() const { return 0; }
 };
 
 /// The CPU backend with `threads` OpenMP threads (0: default_threads()).

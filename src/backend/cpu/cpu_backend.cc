@@ -267,6 +267,7 @@ class CpuBackend final : public Backend {
     return std::unique_ptr<Executable>(
         std::make_unique<HoistedProgram>(std::move(first), std::move(program), std::move(slow_inputs)));
   }
+  std::string device_kind() const override { return cpu_model_name(); }
   Precision resolve(Precision asked) const override { return resolve_precision(asked); }
 
  private:

@@ -90,7 +90,8 @@ class Compiler final : public AheadOfTime {
 }  // namespace
 
 Result<std::unique_ptr<AheadOfTime>> AheadOfTime::open(const std::string& plugin, const std::string& topology) {
-  setenv("TPU_SKIP_MDS_QUERY", "1", 0);  // else libtpu asks the cloud's metadata server where it runs
+  setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // else libtpu asks the cloud's metadata server where it runs
+  setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // no TPU is touched: others may use it, or compile too
   auto compiler = std::make_unique<Compiler>(TRY(Plugin::open(plugin)));
   TRY(compiler->open(topology));
   return std::unique_ptr<AheadOfTime>(std::move(compiler));

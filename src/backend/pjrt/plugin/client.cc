@@ -1,5 +1,7 @@
 #include "backend/pjrt/plugin/client.h"
 
+#include <chrono>
+
 #include "base/strings.h"
 
 namespace sfumato::pjrt {
@@ -86,9 +88,9 @@ Result<void> Client::describe() {
   auto kind = PJRT_ARGS(DeviceDescription_Kind);
   kind.device_description = description.device_description;
   TRY(PJRT_CALL(*plugin_, DeviceDescription_Kind, kind));
+  kind_.assign(kind.device_kind, kind.device_kind_size);
   version_ = str(plugin_->version(), "; ", platform_, " ",
-                 std::string_view(version.platform_version, version.platform_version_size), "; ",
-                 std::string_view(kind.device_kind, kind.device_kind_size));
+                 std::string_view(version.platform_version, version.platform_version_size), "; ", kind_);
   return {};
 }
 
@@ -182,6 +184,7 @@ Result<std::vector<std::vector<BufferHandle>>> Client::execute(PJRT_LoadedExecut
   args.num_args = arguments[0].size();
   args.output_lists = output_lists.data();
   args.device_complete_events = done.data();
+  const auto begin = std::chrono::steady_clock::now();
   TRY(PJRT_CALL(*plugin_, LoadedExecutable_Execute, args));
   std::vector<std::vector<BufferHandle>> owned(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -189,6 +192,7 @@ Result<std::vector<std::vector<BufferHandle>>> Client::execute(PJRT_LoadedExecut
   Result<void> finished;
   for (PJRT_Event* event : done)  // all of them, lest one still runs when its buffers go
     if (Result<void> one = await(*plugin_, own(event)); !one && finished) finished = std::move(one);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   TRY(std::move(finished));
   return owned;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // The devices of a plugin, and what is done with them: buffers, programs.
+#include <atomic>
 #include <functional>
 
 #include "backend/pjrt/plugin/plugin.h"
@@ -15,6 +16,8 @@ class Client {
 
   const Plugin& plugin() const { return *plugin_; }
   int devices() const { return static_cast<int>(devices_.size()); }
+  const std::string& device_kind() const { return kind_; }  ///< "TPU v5 lite"
+  double seconds_on_devices() const { return seconds_; }    ///< of all execute() so far
   bool is_cpu() const { return platform_ == "cpu" || platform_ == "host"; }
   const std::string& version() const { return version_; }  ///< of plugin, platform and kind of device
 
@@ -45,7 +48,8 @@ class Client {
   std::shared_ptr<const Plugin> plugin_;
   ClientHandle client_;
   std::vector<PJRT_Device*> devices_;
-  std::string platform_, version_;
+  std::string platform_, kind_, version_;
+  mutable std::atomic<double> seconds_ = 0;
 };
 
 }  // namespace sfumato::pjrt

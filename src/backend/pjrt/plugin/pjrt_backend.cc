@@ -204,6 +204,9 @@ class PjrtBackend final : public Backend {
   int devices() const override { return client_->devices(); }
   bool fills_batches() const override { return true; }
   int compiled() const override { return compiled_; }
+  std::string device_kind() const override { return client_->device_kind(); }
+  bool devices_share_cores() const override { return client_->is_cpu(); }
+  double seconds_on_devices() const override { return client_->seconds_on_devices(); }
 
  private:
   Result<std::unique_ptr<Program>> compile(ir::Graph graph, const WeightSource& weights, Precision precision,
