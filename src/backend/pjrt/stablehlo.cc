@@ -104,13 +104,8 @@ class Lowering {
     const auto over_space = [&](const Hlo& rows) { return write_.broadcast(rows, x.shape, {0, rank - 1}); };
     const Hlo mean = group_mean(x);
     const Hlo centred = write_.subtract(x, over_space(mean));
-    // Float has the variance from the differences; in 16 bits, mean of squares minus square of mean is no worse than
-    // the values are, and reads x once.
-    const Hlo variance = compute_ == DType::kF32
-                             ? group_mean(write_.multiply(centred, centred))
-                             : write_.subtract(group_mean(write_.multiply(x, x)), write_.multiply(mean, mean));
     const Hlo gamma = write_.broadcast(vector(1), {batch, channels}, {1});
-    const Hlo factor = write_.multiply(inverse_root(variance, norm.eps), gamma);
+    const Hlo factor = write_.multiply(inverse_root(variance(x, centred, mean, group_mean), norm.eps), gamma);
     const Hlo beta = write_.broadcast(vector(2), x.shape, {rank - 1});
     const Hlo out = write_.add(write_.multiply(centred, over_space(factor)), beta);
     return narrow(norm.silu ? activate(ir::UnaryKind::kSilu, out) : out);
@@ -123,8 +118,9 @@ class Lowering {
       return write_.scale(write_.reduce("stablehlo.add", values, {last}), 1.0f / static_cast<float>(x.shape[-1]));
     };
     const auto along = [&](const Hlo& rows) { return write_.broadcast(rows, x.shape, axes_from(0, last)); };
-    const Hlo centred = write_.subtract(x, along(mean_of(x)));
-    const Hlo factor = inverse_root(mean_of(write_.multiply(centred, centred)), norm.eps);
+    const Hlo mean = mean_of(x);
+    const Hlo centred = write_.subtract(x, along(mean));
+    const Hlo factor = inverse_root(variance(x, centred, mean, mean_of), norm.eps);
     const Hlo gamma = write_.broadcast(vector(1), x.shape, {last}), beta = write_.broadcast(vector(2), x.shape, {last});
     return narrow(write_.add(write_.multiply(write_.multiply(centred, along(factor)), gamma), beta));
   }
@@ -223,6 +219,14 @@ class Lowering {
   Hlo widen(const Hlo& x) { return write_.convert(x, DType::kF32); }
   Hlo narrow(const Hlo& x) { return write_.convert(x, compute_); }
 
+  /// In float from the differences; in 16 bits mean of squares minus square of mean, which is no worse than the values
+  /// are, and reads x once. Of equal values it may come out below zero.
+  template <class Mean>
+  Hlo variance(const Hlo& x, const Hlo& centred, const Hlo& mean, const Mean& mean_of) {
+    if (compute_ == DType::kF32) return mean_of(write_.multiply(centred, centred));
+    const Hlo difference = write_.subtract(mean_of(write_.multiply(x, x)), write_.multiply(mean, mean));
+    return write_.binary("stablehlo.maximum", difference, write_.splat(0, difference.shape));
+  }
   Hlo inverse_root(const Hlo& variance, float eps) {
     return write_.unary("stablehlo.rsqrt", write_.add(variance, write_.splat(eps, variance.shape)));
   }
@@ -277,12 +281,13 @@ class Lowering {
   Hlo half_of_one_plus(const Hlo& x, const Hlo& y) {
     return write_.multiply(write_.scale(x, 0.5f), write_.add(y, write_.splat(1, y.shape)));
   }
-  /// (a, b) -> a * gelu(b)
-  Hlo gated(const Hlo& x) {
+  /// (a, b) -> a * gelu(b). In 16 bits the whole is stored so before: it is the largest value of a transformer.
+  Hlo gated(const Hlo& whole) {
+    const Hlo x = narrow(whole);
     const int last = x.shape.rank() - 1;
     const int64_t half = x.shape[-1] / 2;
-    return write_.multiply(write_.slice(x, last, 0, half),
-                           activate(ir::UnaryKind::kGelu, write_.slice(x, last, half, 2 * half)));
+    return write_.multiply(widen(write_.slice(x, last, 0, half)),
+                           activate(ir::UnaryKind::kGelu, widen(write_.slice(x, last, half, 2 * half))));
   }
 
   /// [B,S,heads*D] -> [B,S,heads,D]
@@ -298,9 +303,9 @@ class Lowering {
     const std::vector<int> rows = {0, 1, 2};
     const Hlo largest = write_.broadcast(write_.reduce("stablehlo.maximum", scores, {3}), scores.shape, rows);
     const Hlo powers = narrow(write_.unary("stablehlo.exponential", write_.subtract(scores, largest)));
-    const Hlo mixed = write_.dot(powers, values_and_ones, {{0, 1}, {0, 2}, {3}, {1}}, DType::kF32);  // [B,heads,s,D+1]
+    const Hlo mixed = write_.dot(powers, values_and_ones, {{0, 1}, {0, 2}, {3}, {1}}, compute_);  // [B,heads,s,D+1]
     const int64_t dim = q.shape[3];
-    const Hlo out = write_.slice(mixed, 3, 0, dim), sums = write_.slice(mixed, 3, dim, dim + 1);
+    const Hlo out = widen(write_.slice(mixed, 3, 0, dim)), sums = widen(write_.slice(mixed, 3, dim, dim + 1));
     const Hlo divisor = write_.broadcast(sums, out.shape, {0, 1, 2, 3});
     return narrow(write_.transpose(write_.divide(out, divisor), {0, 2, 1, 3}));
   }

@@ -38,11 +38,17 @@ class Compiler final : public AheadOfTime {
 
   Result<ProgramCost> compile(ir::Graph graph, Precision precision, int replicas) override {
     passes::run_all(graph);
-    return compile(to_stablehlo(graph, compute_type(precision)).text, replicas);
+    const bool is_tpu = kind_.starts_with("TPU");
+    return compile(to_stablehlo(graph, compute_type(precision)).text,
+                   compile_options(replicas, is_tpu ? tpu_flags_off(graph) : std::vector<std::string>()));
   }
 
   Result<ProgramCost> compile(const std::string& stablehlo, int replicas) override {
-    const std::string options = compile_options(replicas);
+    return compile(stablehlo, compile_options(replicas));
+  }
+
+ private:
+  Result<ProgramCost> compile(const std::string& stablehlo, const std::string& options) const {
     const PJRT_Program program = program_of(stablehlo);
     auto args = PJRT_ARGS(Compile);
     args.topology = topology_.get();
@@ -57,7 +63,6 @@ class Compiler final : public AheadOfTime {
     return cost;
   }
 
- private:
   Result<ProgramCost> cost_of(PJRT_Executable* executable) const {
     ProgramCost cost;
     auto memory = PJRT_ARGS(Executable_GetCompiledMemoryStats);

@@ -18,6 +18,7 @@ class Client {
   int devices() const { return static_cast<int>(devices_.size()); }
   const std::string& device_kind() const { return kind_; }  ///< "TPU v5 lite"
   double seconds_on_devices() const { return seconds_; }    ///< of all execute() so far
+  bool is_tpu() const { return platform_ == "tpu"; }
   bool is_cpu() const { return platform_ == "cpu" || platform_ == "host"; }
   const std::string& version() const { return version_; }  ///< of plugin, platform and kind of device
 

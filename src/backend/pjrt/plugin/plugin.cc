@@ -124,14 +124,26 @@ PJRT_Program program_of(const std::string& text) {
   return program;
 }
 
-std::string compile_options(int replicas) {
+std::string compile_options(int replicas, const std::vector<std::string>& off) {
   std::string ids;
   for (int i = 0; i < replicas; ++i) ids += varint(static_cast<uint64_t>(i));
   const std::string assignment =  // DeviceAssignmentProto: replica_count, computation_count, computation_devices
       field(1, static_cast<uint64_t>(replicas)) + field(2, 1) + field(3, field(1, ids));
   const std::string build =  // ExecutableBuildOptionsProto: device_ordinal, num_replicas, num_partitions, assignment
       field(1, ~uint64_t{0}) + field(4, static_cast<uint64_t>(replicas)) + field(5, 1) + field(9, assignment);
-  return field(3, build);  // CompileOptionsProto.executable_build_options
+  std::string options = field(3, build);  // CompileOptionsProto.executable_build_options
+  for (const std::string& flag : off)     // .env_option_overrides: a map to OptionOverrideProto.bool_field
+    options += field(7, field(1, flag) + field(2, field(2, uint64_t{0})));
+  return options;
+}
+
+std::vector<std::string> tpu_flags_off(const ir::Graph& graph) {
+  std::vector<std::string> flags = {"xla_allow_excess_precision"};
+  const std::vector<ir::Value> inputs = graph.inputs();
+  const bool is_batch = !inputs.empty() && graph[inputs[0]].shape[0] > 1;
+  if (is_batch)
+    flags.insert(flags.end(), {"xla_tpu_run_space_to_batch", "xla_tpu_run_space_to_batch_on_new_platforms"});
+  return flags;
 }
 
 }  // namespace sfumato::pjrt

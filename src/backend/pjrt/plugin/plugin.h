@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ir/graph.h"
 
 namespace sfumato::pjrt {
 
@@ -87,7 +88,13 @@ Result<void> await(const Plugin& plugin, EventHandle event);
 /// StableHLO text as the compiler takes it; points into `text`.
 PJRT_Program program_of(const std::string& text);
 
-/// Compile options: one program on `replicas` devices, 0 to replicas - 1. A serialized xla.CompileOptionsProto.
-std::string compile_options(int replicas);
+/// Compile options: one program on `replicas` devices, 0 to replicas - 1, with these flags of the compiler switched
+/// off. A serialized xla.CompileOptionsProto.
+std::string compile_options(int replicas, const std::vector<std::string>& off = {});
+
+/// The flags of XLA's TPU compiler that a program does better without (docs/pjrt.md has the figures). Excess precision
+/// keeps values of 16 bits in 32 wherever that saves a conversion, twice the bytes. Space to batch cuts images into
+/// rows with borders, which are computed twice; an image alone needs it, or half of its memory would be padding.
+std::vector<std::string> tpu_flags_off(const ir::Graph& graph);
 
 }  // namespace sfumato::pjrt
