@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "backend/pjrt/discovery.h"
+#include "ir/builder.h"
 #include "pipeline/pipeline.h"
 #include "tests/golden.h"
 
@@ -104,6 +105,38 @@ TEST_F(Pjrt, HalfPrecisionsStayNearFloat) {
     const double error = relative_error(got[0].latents.f32(), expected[0].latents.f32());
     EXPECT_LT(error, bound) << precision_name(precision);
     EXPECT_GT(error, 1e-6) << precision_name(precision) << " is not what was asked for";
+  }
+}
+
+/// gamma 2, beta 3.
+class NormWeights final : public WeightSource {
+ public:
+  std::optional<TensorView> find(const std::string& name) const override {
+    return name == "gamma" ? gamma_.view() : beta_.view();
+  }
+  std::vector<std::string> names() const override { return {"gamma", "beta"}; }
+
+ private:
+  static Tensor filled(float value) { return Tensor::from(Shape{64}, std::vector<float>(64, value)); }
+  Tensor gamma_ = filled(2), beta_ = filled(3);
+};
+
+TEST_F(Pjrt, EqualValuesHaveNoVarianceIn16BitsEither) {
+  const auto backend = make_pjrt_backend({"", 1});
+  ASSERT_TRUE(backend) << backend.error().message;
+  for (const bool is_group : {false, true}) {
+    ir::Builder b("norm");
+    const ir::Value x = b.input("x", {1, 4, 4, 64});
+    const ir::Value gamma = b.weight("gamma", {64}, DType::kF32), beta = b.weight("beta", {64}, DType::kF32);
+    b.output("y", is_group ? b.group_norm(x, gamma, beta, {32, 1e-6f, false}) : b.layer_norm(x, gamma, beta, 1e-6f));
+    auto program = (*backend)->compile(std::move(b).finish(), std::make_shared<NormWeights>(), {Precision::kBF16});
+    ASSERT_TRUE(program) << program.error().message;
+    const Tensor input = Tensor::from(Shape{1, 4, 4, 64}, std::vector<float>(1024, 1237.3f));
+    const TensorView view = input.view();
+    const auto outputs = (*program)->run({&view, 1});
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    for (const float y : (*outputs)[0].f32())  // the mean itself is rounded, and divided by 0.001
+      ASSERT_NEAR(y, 3, 1) << (is_group ? "group norm" : "layer norm");
   }
 }
 

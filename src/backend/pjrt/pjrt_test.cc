@@ -51,6 +51,13 @@ TEST(StableHloText, AllScoresAtOnceNeverExist) {
   EXPECT_EQ(count(text, "stablehlo.exponential"), 8u);
 }
 
+TEST(StableHloText, TheGateReadsHalves) {
+  ir::Builder b("gate");
+  b.output("y", b.geglu(b.input("x", {1, 16, 128})));
+  const std::string text = to_stablehlo(std::move(b).finish(), DType::kBF16).text;
+  EXPECT_EQ(count(text, "-> tensor<1x16x64xbf16>"), 3u);  // two slices, and what comes out
+}
+
 class Cache : public testing::Test {
  protected:
   void SetUp() override {
