@@ -31,6 +31,7 @@ struct CompileOptions {
   /// Inputs that seldom change, by name: what depends on them and on weights alone is computed when they do, not on
   /// every run.
   std::vector<std::string> slow_inputs = {};
+  bool runs_seldom = false;  ///< memory comes before speed: a CPU prepares large weights on each run and keeps none
 };
 
 /// A compiled program. Not for two threads at once.

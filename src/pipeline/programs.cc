@@ -25,7 +25,8 @@ Result<Executable*> Programs::get(const std::string& network, std::string shape,
 
 Result<Executable*> Programs::text_encoder(int index, int clip_skip) {
   return get(str("text ", index), str("skip ", clip_skip), model_.text_encoders.at(static_cast<size_t>(index)).weights,
-             {precision_}, [&] { return build_text_encoder(model_, index, 1, clip_skip); });
+             {precision_, /*on_every_device=*/false, {}, /*runs_seldom=*/true},
+             [&] { return build_text_encoder(model_, index, 1, clip_skip); });
 }
 
 Result<Executable*> Programs::unet(int batch, int height, int width, int tokens) {

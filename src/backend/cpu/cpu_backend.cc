@@ -64,7 +64,8 @@ class Program final : public Executable {
     TRY(place_leaves());
     place_values();
     size_t scratch = 0;
-    const bool saves_memory = runs == Runs::kSeldom || widened_bytes() > kWidenedAtMost;
+    const bool saves_memory = widened_bytes() > kWidenedAtMost;
+    keeps_none_ = runs == Runs::kSeldom && saves_memory;
     omp_set_num_threads(threads_);
     for (size_t id = 0; id < graph_.nodes.size(); ++id) {
       const ir::Node& node = graph_.nodes[id];
@@ -75,6 +76,7 @@ class Program final : public Executable {
                           locations_[id],
                           precision,
                           saves_memory,
+                          keeps_none_,
                           0,
                           [this](size_t bytes) { return keep(bytes); },
                           [this](const ir::Node& weight) { release(weight); }};
@@ -100,6 +102,7 @@ class Program final : public Executable {
       std::memcpy(tensor.data(), frame.at(locations_[static_cast<size_t>(output.value.id)]), tensor.bytes());
       outputs.push_back(std::move(tensor));
     }
+    if (keeps_none_) release_all();
     return outputs;
   }
 
@@ -135,6 +138,11 @@ class Program final : public Executable {
 
   void release(const ir::Node& weight) const {
     if (const auto view = weights_->find(std::get<ir::Weight>(weight.op).name)) weights_->release(*view);
+  }
+
+  void release_all() const {
+    for (const ir::Node& node : graph_.nodes)
+      if (std::holds_alternative<ir::Weight>(node.op)) release(node);
   }
 
   /// What the 16-bit weights would take as floats.
@@ -221,6 +229,7 @@ class Program final : public Executable {
   std::vector<Step> steps_;
   std::vector<AlignedPtr<std::byte>> kept_;
   size_t arena_bytes_ = 0, scratch_offset_ = 0;
+  bool keeps_none_ = false;
 };
 
 /// Two programs: the first runs only when the inputs that it depends on have changed.
@@ -261,7 +270,8 @@ class CpuBackend final : public Backend {
       return usage_error("[backend.cpu] fp16 is for --backend pjrt only; use fp32 or bf16");
     SlowInputs slow_inputs(graph, options.slow_inputs);
     auto [once, rest] = passes::hoist(std::move(graph), options.slow_inputs);
-    auto program = TRY(compile(std::move(rest), weights, options.precision, Program::Runs::kOften));
+    const Program::Runs runs = options.runs_seldom ? Program::Runs::kSeldom : Program::Runs::kOften;
+    auto program = TRY(compile(std::move(rest), weights, options.precision, runs));
     if (once.nodes.empty()) return std::unique_ptr<Executable>(std::move(program));
     auto first = TRY(compile(std::move(once), weights, options.precision, Program::Runs::kSeldom));
     return std::unique_ptr<Executable>(

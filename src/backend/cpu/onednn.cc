@@ -212,7 +212,8 @@ Result<Step> lower_onednn(NodeContext& context) try {
   const Primitive primitive = make_primitive(p, type, has_residual);
   const DType stored = context.input(1).dtype;
 
-  const bool blocks_each_run = type == Type::f32 && stored != DType::kF32 && context.saves_memory;
+  const bool blocks_each_run =
+      stored != DType::kF32 && (context.keeps_none || (type == Type::f32 && context.saves_memory));
   std::byte* kept = nullptr;
   if (!blocks_each_run) {
     kept = context.keep(primitive.weights.get_size());

@@ -55,6 +55,7 @@ struct NodeContext {
   Location out;
   Precision precision;
   bool saves_memory = false;  ///< 16-bit weights stay as they are and are widened on each run
+  bool keeps_none = false;    ///< even such as would not grow
   size_t scratch_bytes = 0;   ///< to be set: working memory of this step, shared by all steps
   /// Memory that lives as long as the program, for prepared weights; null when there is none to be had.
   std::function<std::byte*(size_t bytes)> keep;
