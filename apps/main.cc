@@ -1,5 +1,9 @@
 // sfumato: text to image. `sfumato "a red apple"` is `sfumato generate "a red apple"`.
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <new>
 
 #include "apps/batch/batch.h"
@@ -27,10 +31,22 @@ Result<void> run(Words words) {
   return generate(words);
 }
 
+/// Threads of libgomp that wait spin for milliseconds, and on cores that other programs keep busy they spin in the way
+/// of those they wait for: a small model then takes twenty times as long (docs/performance.md). libgomp reads how long
+/// when it is loaded, so the program starts once more, unless whoever started it said how threads shall wait.
+void wait_briefly(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("GOMP_SPINCOUNT", "1000", 0);
+  std::error_code none;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
+  if (!none) execv(self.c_str(), argv);  // returns only if that cannot be done; then as before
+}
+
 }  // namespace
 }  // namespace sfumato
 
 int main(int argc, char** argv) {
+  sfumato::wait_briefly(argv);
   sfumato::install_sigbus_message();
   try {
     const sfumato::Result<void> result = sfumato::run({argv + 1, argv + argc});
