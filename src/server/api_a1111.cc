@@ -167,7 +167,8 @@ Result<Asked> read_request(const std::string& text, bool has_pictures) {
     const bool is_option = option && is_for_requests(*option) && !is_theirs(field);
     if (field == "sampler_index" && (body.contains("sampler_name") || is_neutral(field, value))) continue;
     if (is_option || renamed != std::end(kRenamed)) {
-      if (name == "strength" && !has_pictures) continue;  // of their second pass
+      if (name == "strength" && !has_pictures) continue;                                     // of their second pass
+      if (name.ends_with("prompt") && !value.is_string()) return expected(field, "a text");  // jobs take lists
       const bool is_default = value == "" || (name == "scheduler" && value == "Automatic");
       if (!is_default || name == "prompt" || name == "negative_prompt") asked.fields[name] = value;
     } else if (!is_theirs(field)) {

@@ -134,6 +134,12 @@ TEST_F(ServeFamilies, ModelsByName) {
   EXPECT_EQ(unknown.json()["error"]["param"], "model");
 }
 
+TEST_F(ServeFamilies, PromptsOfA1111AreTexts) {
+  for (const char* field : {"prompt", "negative_prompt"})
+    for (const Json& value : {Json{"a"}, Json(5), Json::object()})
+      EXPECT_EQ(txt2img({{field, value}}).status, 400) << field << " " << value;
+}
+
 TEST_F(ServeFamilies, A1111Draws) {
   const Answer answer = txt2img({{"n_iter", 2}, {"negative_prompt", "blue"}, {"sampler_name", "Euler a"}});
   ASSERT_EQ(answer.status, 200) << answer.body;
