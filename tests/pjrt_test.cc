@@ -121,6 +121,23 @@ class NormWeights final : public WeightSource {
   Tensor gamma_ = filled(2), beta_ = filled(3);
 };
 
+TEST_F(Pjrt, ManyKeysDoNotOverflowHalfPrecision) {
+  const auto backend = make_pjrt_backend({"", 1});
+  ASSERT_TRUE(backend) << backend.error().message;
+  ir::Builder b("attention");
+  const Shape queries{1, 4, 64}, keys{1, 4096, 64};
+  const ir::Value q = b.input("q", queries), k = b.input("k", keys), v = b.input("v", keys);
+  b.output("y", b.attention(q, k, v, {1, 0.125f, false}));
+  auto program = (*backend)->compile(std::move(b).finish(), std::make_shared<NormWeights>(), {Precision::kF16});
+  ASSERT_TRUE(program) << program.error().message;
+  const Tensor zeros = Tensor::from(queries, std::vector<float>(4 * 64, 0)),
+               twenties = Tensor::from(keys, std::vector<float>(4096 * 64, 20));
+  const TensorView inputs[] = {zeros.view(), twenties.view(), twenties.view()};  // all keys weigh the same
+  const auto outputs = (*program)->run(inputs);
+  ASSERT_TRUE(outputs) << outputs.error().message;
+  for (const float y : (*outputs)[0].f32()) ASSERT_NEAR(y, 20, 0.1);
+}
+
 TEST_F(Pjrt, EqualValuesHaveNoVarianceIn16BitsEither) {
   const auto backend = make_pjrt_backend({"", 1});
   ASSERT_TRUE(backend) << backend.error().message;

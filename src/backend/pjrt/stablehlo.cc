@@ -303,7 +303,9 @@ class Lowering {
     const std::vector<int> rows = {0, 1, 2};
     const Hlo largest = write_.broadcast(write_.reduce("stablehlo.maximum", scores, {3}), scores.shape, rows);
     const Hlo powers = narrow(write_.unary("stablehlo.exponential", write_.subtract(scores, largest)));
-    const Hlo mixed = write_.dot(powers, values_and_ones, {{0, 1}, {0, 2}, {3}, {1}}, compute_);  // [B,heads,s,D+1]
+    // [B,heads,s,D+1]. Before the division these are as large as there are keys: too large for half precision.
+    const DType type = compute_ == DType::kF16 ? DType::kF32 : compute_;
+    const Hlo mixed = write_.dot(powers, values_and_ones, {{0, 1}, {0, 2}, {3}, {1}}, type);
     const int64_t dim = q.shape[3];
     const Hlo out = widen(write_.slice(mixed, 3, 0, dim)), sums = widen(write_.slice(mixed, 3, dim, dim + 1));
     const Hlo divisor = write_.broadcast(sums, out.shape, {0, 1, 2, 3});
