@@ -1,6 +1,5 @@
 #include "apps/bench/bench.h"
 
-#include <cstdio>
 #include <map>
 
 #include "apps/bench/measure.h"

@@ -14,10 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 /// From here on the kernel's high-water mark starts anew.
 void reset_peak_memory() {
   std::ofstream("/proc/self/clear_refs") << "5";
@@ -153,6 +149,10 @@ Result<void> measure_pipeline(const BenchCase& bench_case, const Request& reques
 }
 
 }  // namespace
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 std::string_view component_name(Component component) {
   constexpr std::string_view kNames[] = {"text", "unet", "vae-decode", "vae-encode", "pipeline"};

@@ -1,5 +1,6 @@
 #pragma once
 // One row of a benchmark: what is run, and what came of it.
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct BenchResult {
   double peak_flops = 0;        ///< a second, that these threads reach at most (kernels::fma_peak)
   int64_t rss_peak_bytes = 0;   ///< while it ran, weights included
 };
+
+double seconds_since(std::chrono::steady_clock::time_point begin);
 
 /// Compiles, runs `warm_up` times without and `repeats` times with the clock.
 Result<BenchResult> measure(const BenchCase& bench_case, int warm_up, int repeats);

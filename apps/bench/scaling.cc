@@ -82,7 +82,7 @@ Result<Scaling> measure_devices(const ScalingOptions& options, int devices) {
     const double before = pipeline->backend().seconds_on_devices();
     const Clock::time_point begin = Clock::now();
     TRY(pipeline->generate(request));
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     if (i == 0) result.first_seconds = seconds;
     if (i < options.warm_up) continue;
     result.seconds.push_back(seconds);

@@ -60,12 +60,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 void Table::add(const Json& fields, const std::vector<std::string>& cells) {
   const bool is_first = std::exchange(is_first_, false);
   switch (format_) {

@@ -29,7 +29,6 @@ class Table {
 /// -o, --output.
 void add_format_option(CLI::App& app, TableFormat& format);
 
-std::string fixed(double value, int digits);
 double median(std::vector<double> values);
 
 /// The table of components and its rows.

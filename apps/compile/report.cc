@@ -1,9 +1,7 @@
 #include "apps/compile/report.h"
 
 #include <algorithm>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/strings.h"
 
@@ -17,12 +15,6 @@ constexpr Chip kChips[] = {
     {"TPU v5", 459e12, 2765e9, 95e9},
     {"TPU v6 lite", 918e12, 1640e9, 32e9},
 };
-
-std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return std::move(out).str();
-}
 
 /// Of the system that draws `batch` pictures at once?
 bool takes_part(const CompiledProgram& program, int batch) {

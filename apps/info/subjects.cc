@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <iomanip>
 
 #include "base/cpu.h"
 #include "base/strings.h"
@@ -28,7 +27,7 @@ Json size_json(const Size& size) {
 }
 
 std::string megabytes(int64_t bytes) {
-  return str(std::fixed, std::setprecision(1), static_cast<double>(bytes) / 1e6, " MB");
+  return str(fixed(static_cast<double>(bytes) / 1e6, 1), " MB");
 }
 
 /// The settings of a model, or SD1.5's.

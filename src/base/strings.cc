@@ -1,6 +1,7 @@
 #include "base/strings.h"
 
 #include <algorithm>
+#include <iomanip>
 
 namespace sfumato {
 
@@ -37,6 +38,10 @@ std::string lowercase_ascii(std::string_view text) {
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
+}
+
+std::string fixed(double value, int digits) {
+  return str(std::fixed, std::setprecision(digits), value);
 }
 
 }  // namespace sfumato

@@ -40,5 +40,7 @@ std::string_view trim(std::string_view text);
 /// For messages: control characters become '?', and more than 100 bytes are cut.
 std::string printable(std::string_view text);
 std::string lowercase_ascii(std::string_view text);
+/// fixed(3.14159, 2) == "3.14"
+std::string fixed(double value, int digits);
 
 }  // namespace sfumato

@@ -38,9 +38,8 @@ class Compiler final : public AheadOfTime {
 
   Result<ProgramCost> compile(ir::Graph graph, Precision precision, int replicas) override {
     passes::run_all(graph);
-    const bool is_tpu = kind_.starts_with("TPU");
     return compile(to_stablehlo(graph, compute_type(precision)).text,
-                   compile_options(replicas, is_tpu ? tpu_flags_off(graph) : std::vector<std::string>()));
+                   compile_options(replicas, graph, kind_.starts_with("TPU")));
   }
 
   Result<ProgramCost> compile(const std::string& stablehlo, int replicas) override {

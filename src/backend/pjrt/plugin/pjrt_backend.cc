@@ -213,9 +213,7 @@ class PjrtBackend final : public Backend {
                                            int devices) {
     passes::run_all(graph);
     StableHlo hlo = to_stablehlo(graph, compute_type(precision));
-    const std::string options =
-        compile_options(devices, client_->is_tpu() ? tpu_flags_off(graph) : std::vector<std::string>());
-    LoadedExecutableHandle executable = TRY(load(hlo.text, options));
+    LoadedExecutableHandle executable = TRY(load(hlo.text, compile_options(devices, graph, client_->is_tpu())));
     hlo.text.clear();
     ++compiled_;
     auto program = std::make_unique<Program>(client_, graph.name, std::move(hlo), std::move(executable), devices);

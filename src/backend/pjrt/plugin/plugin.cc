@@ -137,13 +137,13 @@ std::string compile_options(int replicas, const std::vector<std::string>& off) {
   return options;
 }
 
-std::vector<std::string> tpu_flags_off(const ir::Graph& graph) {
-  std::vector<std::string> flags = {"xla_allow_excess_precision"};
+std::string compile_options(int replicas, const ir::Graph& graph, bool is_tpu) {
+  if (!is_tpu) return compile_options(replicas);
+  std::vector<std::string> off = {"xla_allow_excess_precision"};
   const std::vector<ir::Value> inputs = graph.inputs();
   const bool is_batch = !inputs.empty() && graph[inputs[0]].shape[0] > 1;
-  if (is_batch)
-    flags.insert(flags.end(), {"xla_tpu_run_space_to_batch", "xla_tpu_run_space_to_batch_on_new_platforms"});
-  return flags;
+  if (is_batch) off.insert(off.end(), {"xla_tpu_run_space_to_batch", "xla_tpu_run_space_to_batch_on_new_platforms"});
+  return compile_options(replicas, off);
 }
 
 }  // namespace sfumato::pjrt

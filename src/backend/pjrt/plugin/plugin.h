@@ -92,9 +92,10 @@ PJRT_Program program_of(const std::string& text);
 /// off. A serialized xla.CompileOptionsProto.
 std::string compile_options(int replicas, const std::vector<std::string>& off = {});
 
-/// The flags of XLA's TPU compiler that a program does better without (docs/pjrt.md has the figures). Excess precision
-/// keeps values of 16 bits in 32 wherever that saves a conversion, twice the bytes. Space to batch cuts images into
-/// rows with borders, which are computed twice; an image alone needs it, or half of its memory would be padding.
-std::vector<std::string> tpu_flags_off(const ir::Graph& graph);
+/// The same for `graph`, without the flags of XLA's TPU compiler that it does better without (docs/pjrt.md has the
+/// figures). Excess precision keeps values of 16 bits in 32 wherever that saves a conversion, twice the bytes. Space to
+/// batch cuts images into rows with borders, which are computed twice; an image alone needs it, or half of its memory
+/// would be padding.
+std::string compile_options(int replicas, const ir::Graph& graph, bool is_tpu);
 
 }  // namespace sfumato::pjrt
